@@ -1,0 +1,31 @@
+# Copyright (c) 2026 fastpath.bench contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Makes ``ansible_collections.fastpath.bench`` importable from a plain checkout."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+COLLECTIONS = ROOT / ".cache" / "collections"
+
+
+def _link_checkout() -> None:
+    link = COLLECTIONS / "ansible_collections" / "fastpath" / "bench"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    if not link.is_symlink() and not link.exists():
+        link.symlink_to(ROOT, target_is_directory=True)
+
+
+def _install_finder() -> None:
+    from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder
+
+    if any(type(finder).__name__ == "_AnsibleCollectionFinder" for finder in sys.meta_path):
+        return
+    _AnsibleCollectionFinder(paths=[str(COLLECTIONS)])._install()
+
+
+_link_checkout()
+_install_finder()
