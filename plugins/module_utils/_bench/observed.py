@@ -1,0 +1,203 @@
+# Copyright (c) 2026 fastpath.bench contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What was observed on a host while a trial ran, and what is known of the host itself.
+
+The one place that knows the keys of a host's sample (``dut`` and ``endpoints`` of a trial) and of a fingerprint. What a
+host did not tell is None or empty, and no rule draws a conclusion from it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+#: Bytes of an Ethernet header: what an interface counts on top of its MTU (the FCS is not counted by Linux).
+ETHERNET_HEADER_BYTES = 14
+
+_KINDS = ("softirq", "irq", "system", "user", "nice", "steal")
+
+
+@dataclasses.dataclass(frozen=True)
+class CpuUse:
+    """One CPU over the trial's window; shares of the time, 0 to 1."""
+
+    cpu: str
+    busy: float
+    #: What it was busy with most, and that kind's share.
+    kind: str | None = None
+    share: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class InterfaceUse:
+    """One interface over the trial's window, as counted by the host."""
+
+    name: str
+    rx_packets: int | None = None
+    rx_bytes: int | None = None
+    tx_packets: int | None = None
+    tx_bytes: int | None = None
+    rx_dropped: int | None = None
+    tx_dropped: int | None = None
+    rx_errors: int | None = None
+    tx_errors: int | None = None
+    mtu_bytes: int | None = None
+    speed_bps: float | None = None
+
+    @property
+    def mean_rx_frame_bytes(self) -> float | None:
+        """Mean size of a received frame, Ethernet header included, FCS not."""
+        if not self.rx_packets or self.rx_bytes is None:
+            return None
+        return self.rx_bytes / self.rx_packets
+
+
+@dataclasses.dataclass(frozen=True)
+class HostUse:
+    """What one host did in one trial."""
+
+    window_s: float | None
+    cpus: tuple[CpuUse, ...]
+    interfaces: tuple[InterfaceUse, ...]
+    softnet_dropped: int | None
+    softnet_squeezed: int | None
+    #: VPP ran on this host, so a CPU at 100 % user time may be a worker that polls, and no sign of load.
+    polls: bool
+
+    @property
+    def busiest_cpu(self) -> CpuUse | None:
+        return max(self.cpus, key=lambda cpu: cpu.busy, default=None)
+
+    @property
+    def ingress(self) -> InterfaceUse | None:
+        """The interface that received most bytes: where the data came in."""
+        known = [interface for interface in self.interfaces if interface.rx_bytes is not None]
+        return max(known, key=lambda interface: interface.rx_bytes or 0, default=None)
+
+    @property
+    def rx_packets(self) -> int | None:
+        return _total(interface.rx_packets for interface in self.interfaces)
+
+    @property
+    def rx_bytes(self) -> int | None:
+        return _total(interface.rx_bytes for interface in self.interfaces)
+
+    @property
+    def rx_frames_per_s(self) -> float | None:
+        """Frames received on all sampled interfaces, acknowledgements and both directions included."""
+        if self.rx_packets is None or not self.window_s:
+            return None
+        return self.rx_packets / self.window_s
+
+
+def host_use(sample: t.Mapping[str, t.Any]) -> HostUse:
+    """Read a host's sample of one trial."""
+    softnet = _mapping(sample.get("softnet"))
+    return HostUse(
+        window_s=_window(sample),
+        cpus=tuple(
+            cpu
+            for name, kinds in _mapping(sample.get("cpu")).items()
+            if name != "all"
+            for cpu in [_cpu(str(name), _mapping(kinds))]
+            if cpu is not None
+        ),
+        interfaces=tuple(
+            _interface(str(name), _mapping(counters))
+            for name, counters in sorted(_mapping(sample.get("interfaces")).items())
+            if name != "lo"
+        ),
+        softnet_dropped=_count(softnet, "dropped"),
+        softnet_squeezed=_count(softnet, "time_squeeze"),
+        polls=bool(sample.get("vpp")),
+    )
+
+
+# -- fingerprints -------------------------------------------------------------------------------------------------
+
+
+def hypervisor(fingerprint: t.Mapping[str, t.Any]) -> str | None:
+    """The hypervisor's name when the host's CPUs are virtual, else None (also when it is not known)."""
+    name = fingerprint.get("hypervisor", _mapping(fingerprint.get("cpu")).get("hypervisor"))
+    return str(name) if name and str(name).lower() not in ("none", "no", "false") else None
+
+
+def machine(fingerprint: t.Mapping[str, t.Any]) -> str | None:
+    """A word that is the same for hosts which run on one kernel, or in one piece of hardware."""
+    for key in ("boot_id", "product_uuid", "machine_id"):
+        value = fingerprint.get(key) or _mapping(fingerprint.get("machine")).get(key)
+        if value:
+            return f"{key} {value}"
+    return None
+
+
+def drivers(fingerprint: t.Mapping[str, t.Any]) -> dict[str, str]:
+    """Interface to driver."""
+    return {
+        str(name): str(_mapping(details)["driver"])
+        for name, details in sorted(_mapping(fingerprint.get("interfaces")).items())
+        if _mapping(details).get("driver")
+    }
+
+
+# -- reading ------------------------------------------------------------------------------------------------------
+
+
+def _mapping(value: t.Any) -> t.Mapping[str, t.Any]:
+    return value if isinstance(value, t.Mapping) else {}
+
+
+def _number(values: t.Mapping[str, t.Any], *keys: str) -> float | None:
+    for key in keys:
+        value = values.get(key)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return value
+    return None
+
+
+def _count(values: t.Mapping[str, t.Any], key: str) -> int | None:
+    number = _number(values, key)
+    return None if number is None else int(number)
+
+
+def _window(sample: t.Mapping[str, t.Any]) -> float | None:
+    window_s = _number(sample, "window_s")
+    if window_s is not None:
+        return window_s
+    window = _mapping(sample.get("window"))
+    start, end = _number(window, "start"), _number(window, "end")
+    return None if start is None or end is None else end - start
+
+
+def _cpu(name: str, kinds: t.Mapping[str, t.Any]) -> CpuUse | None:
+    busy = _number(kinds, "busy")
+    if busy is None:
+        idle = _number(kinds, "idle")
+        if idle is None:
+            return None
+        busy = 1 - idle - (_number(kinds, "iowait") or 0)
+    shares = {kind: share for kind in _KINDS for share in [_number(kinds, kind)] if share is not None}
+    kind = max(shares, key=lambda word: shares[word], default=None)
+    return CpuUse(name, busy, kind, shares[kind] if kind else None)
+
+
+def _interface(name: str, counters: t.Mapping[str, t.Any]) -> InterfaceUse:
+    return InterfaceUse(
+        name=name,
+        rx_packets=_count(counters, "rx_packets"),
+        rx_bytes=_count(counters, "rx_bytes"),
+        tx_packets=_count(counters, "tx_packets"),
+        tx_bytes=_count(counters, "tx_bytes"),
+        rx_dropped=_count(counters, "rx_dropped"),
+        tx_dropped=_count(counters, "tx_dropped"),
+        rx_errors=_count(counters, "rx_errors"),
+        tx_errors=_count(counters, "tx_errors"),
+        mtu_bytes=_count(counters, "mtu"),
+        speed_bps=_number(counters, "speed_bps"),
+    )
+
+
+def _total(values: t.Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
