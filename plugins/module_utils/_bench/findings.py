@@ -1,0 +1,693 @@
+# Copyright (c) 2026 fastpath.bench contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the tool notices about a trial, a point or a run, and what that means for the numbers.
+
+A finding is one function below. It is given a view of a trial, a point or a run, and yields a line of evidence for
+each time the thing was seen, always with the figures it rests on. Where a host did not tell what a rule needs, the
+rule says nothing: no finding is never a guess.
+
+To add one: write a function and put ``@rule(...)`` above it. It is then recorded with each trial, shown in the report
+and listed in docs/findings.md.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import typing as t
+
+from ansible_collections.fastpath.bench.plugins.module_utils._bench import observed, units
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.observed import HostUse, InterfaceUse
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.stats import Summary
+
+INFO, WARNING, ERROR = "info", "warning", "error"
+SEVERITIES = (ERROR, WARNING, INFO)
+
+TRIAL, POINT, RUN = "trial", "point", "run"
+
+#: What a finding does to the numbers.
+INVALIDATES = "invalidates"  # the trial is not counted
+BOUNDS = "bounds"  # the point's figure is a lower bound: "at least"
+BLOCKS = "blocks"  # no difference is shown for the point
+
+#: A direct path this close to the routed one shows that the endpoints are the limit, not the DUT.
+ENDPOINT_LIMITED_RATIO = 0.95
+UNSTABLE_CV = 0.05
+SATURATED = 0.95
+IDLE = 0.5
+#: Retransmitted bytes of all bytes, beyond which TCP's figure tells more of the loss than of the path.
+RETRANSMIT_RATIO = 0.01
+#: More received than sent by this much is no effect of where the window was cut.
+RECEIVED_OVER_SENT = 1.05
+#: TCP's usual payload in a frame of 1518 bytes with time stamps; to turn a count of retransmits into bytes.
+USUAL_SEGMENT_BYTES = 1448
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """Something that was noticed: what, how bad, on what evidence, and what to do."""
+
+    code: str
+    severity: str
+    evidence: str
+    remedy: str
+
+    def as_dict(self) -> dict[str, t.Any]:
+        return dataclasses.asdict(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """An entry of the registry."""
+
+    code: str
+    level: str
+    severity: str
+    remedy: str
+    meaning: str
+    effect: str | None
+    #: What the numbers can then not be used for, as the end of "These numbers cannot carry ...".
+    cannot: str | None
+    check: t.Callable[[t.Any], t.Iterable[str]]
+
+    def findings(self, view: t.Any) -> list[Finding]:
+        return [Finding(self.code, self.severity, evidence, self.remedy) for evidence in self.check(view)]
+
+
+#: Code to rule, in the order in which they are written below.
+REGISTRY: dict[str, Rule] = {}
+
+_Check = t.TypeVar("_Check", bound=t.Callable[[t.Any], t.Iterable[str]])
+
+
+def rule(
+    code: str, level: str, severity: str, *, remedy: str, effect: str | None = None, cannot: str | None = None
+) -> t.Callable[[_Check], _Check]:
+    """Put a function into the registry; its docstring is the finding's meaning in the documentation."""
+
+    def register(check: _Check) -> _Check:
+        if code in REGISTRY:
+            raise ValueError(f"two findings have the code {code!r}")
+        meaning = " ".join((check.__doc__ or "").split())
+        REGISTRY[code] = Rule(code, level, severity, remedy, meaning, effect, cannot, check)
+        return check
+
+    return register
+
+
+def rules(level: str) -> list[Rule]:
+    return [entry for entry in REGISTRY.values() if entry.level == level]
+
+
+def has_effect(codes: t.Iterable[str], effect: str) -> str | None:
+    """The first code that has the effect, if any does."""
+    return next((code for code in codes if code in REGISTRY and REGISTRY[code].effect == effect), None)
+
+
+# -- views --------------------------------------------------------------------------------------------------------
+
+
+class TrialView:
+    """A trial as the rules read it."""
+
+    def __init__(self, trial: t.Mapping[str, t.Any]) -> None:
+        self.trial = trial
+        self.direction = str((trial.get("point") or {}).get("direction", "forward"))
+        self.intervals: t.Sequence[t.Mapping[str, t.Any]] = trial.get("intervals") or ()
+        self.dut: dict[str, HostUse] = {
+            str(host): observed.host_use(sample or {}) for host, sample in sorted((trial.get("dut") or {}).items())
+        }
+        self.endpoints: dict[str, HostUse] = {
+            str(host): observed.host_use(sample or {})
+            for host, sample in sorted((trial.get("endpoints") or {}).items())
+        }
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        return ("forward", "reverse") if self.direction == "both" else (self.direction,)
+
+    def metric(self, name: str, direction: str | None = None) -> float | None:
+        """The value of ``<name>_<direction>``; without a direction, of the sum or of the only direction."""
+        key = (
+            f"{name}_{direction}" if direction else f"{name}_{'total' if self.direction == 'both' else self.direction}"
+        )
+        entry = (self.trial.get("metrics") or {}).get(key)
+        value = entry.get("value") if isinstance(entry, t.Mapping) else None
+        return value if isinstance(value, (int, float)) else None
+
+    @property
+    def headline(self) -> tuple[float | None, str]:
+        entry = (self.trial.get("metrics") or {}).get(str(self.trial.get("headline"))) or {}
+        return entry.get("value"), str(entry.get("unit", ""))
+
+
+@dataclasses.dataclass(frozen=True)
+class PointView:
+    """A point as the rules read it."""
+
+    point: t.Mapping[str, str]
+    asked: int
+    statuses: t.Sequence[str]
+    unit: str
+    headline: Summary
+    #: Mean of the trials' frame loss ratios; None when it is not known.
+    loss_ratio: float | None
+    offered_limited: bool
+    #: The same traffic without a DUT: point id and headline.
+    direct_id: str | None = None
+    direct: Summary | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class RunView:
+    """A run as the rules read it."""
+
+    run: t.Mapping[str, t.Any]
+    missing_points: t.Sequence[str]
+    #: (path, why) of each trial file that could not be read.
+    unreadable: t.Sequence[tuple[str, str]]
+    #: Testbeds that measured a DUT and have no direct path to compare it with.
+    without_direct: t.Sequence[str]
+
+    @property
+    def testbeds(self) -> dict[str, list[str]]:
+        return {
+            str(name): [str(host) for host in (details or {}).get("hosts", ())]
+            for name, details in (self.run.get("testbeds") or {}).items()
+        }
+
+    def fingerprint(self, host: str) -> t.Mapping[str, t.Any]:
+        found = (self.run.get("fingerprints") or {}).get(host)
+        return found if isinstance(found, t.Mapping) else {}
+
+
+# -- trial --------------------------------------------------------------------------------------------------------
+
+
+@rule(
+    "nothing_received", TRIAL, ERROR, effect=INVALIDATES,
+    remedy="Look at the trial's raw output and at the path: addresses, routes, firewall, MTU, checksum offload",
+)  # fmt: skip
+def _nothing_received(view: TrialView) -> t.Iterator[str]:
+    """Traffic was sent and the receiver counted nothing. That is no throughput of zero: the path is broken, or the
+    receiver was. The trial is not counted."""
+    if view.direction == "both":
+        received = [view.metric("goodput", way) for way in view.directions]
+        if all(value == 0 for value in received):
+            yield "the receivers of both directions counted 0 bit/s"
+    elif view.metric("goodput") == 0 or view.metric("forwarding_rate") == 0:
+        yield f"the receiver counted 0 bit/s {view.direction}"
+
+
+@rule(
+    "one_direction_dead", TRIAL, ERROR, effect=INVALIDATES,
+    remedy="Look at routes, firewall and reverse-path filter of the dead direction; the sum of both is not a result",
+)  # fmt: skip
+def _one_direction_dead(view: TrialView) -> t.Iterator[str]:
+    """Both directions were asked for, and one carried nothing. The sum would hide it, so the trial is not counted."""
+    if view.direction != "both":
+        return
+    received = {way: view.metric("goodput", way) for way in view.directions}
+    dead = [way for way, value in received.items() if value == 0]
+    alive = [way for way, value in received.items() if value]
+    if len(dead) == 1 and alive:
+        yield f"{dead[0]} received 0 bit/s while {alive[0]} received {units.human(received[alive[0]], 'bit/s')}"
+
+
+@rule(
+    "implausible_rate", TRIAL, ERROR, effect=INVALIDATES,
+    remedy="Do not use the figure; look at the trial's raw output of both ends and report what was printed",
+)  # fmt: skip
+def _implausible_rate(view: TrialView) -> t.Iterator[str]:
+    """More arrived than was sent, than was asked for, or than the link carries. Such a number comes from a report that
+    belongs to something else, or from a tool's fault. The trial is not counted."""
+    for way in view.directions:
+        for got_name, sent_name, unit in (
+            ("goodput", "sent_rate", "bit/s"),
+            ("forwarding_rate", "sent_packet_rate", "packet/s"),
+            ("forwarding_rate", "offered_rate", "packet/s"),
+        ):
+            got, sent = view.metric(got_name, way), view.metric(sent_name, way)
+            if got is not None and sent is not None and got > sent * RECEIVED_OVER_SENT:
+                was = "asked for" if sent_name == "offered_rate" else "sent"
+                yield f"{way}: {units.human(got, unit)} received of {units.human(sent, unit)} {was}"
+                break
+    goodput = max((view.metric("goodput", way) or 0 for way in view.directions), default=0)
+    for host, use in view.dut.items():
+        ingress = use.ingress
+        if ingress is not None and ingress.speed_bps and goodput > ingress.speed_bps:
+            yield (
+                f"{units.human(goodput, 'bit/s')} in one direction over {host} {ingress.name}, a link of "
+                f"{units.human(ingress.speed_bps, 'bit/s')}"
+            )
+
+
+@rule(
+    "dut_saw_no_traffic", TRIAL, ERROR, effect=INVALIDATES,
+    remedy="Check addresses and routes of the endpoints (the traffic takes another way), "
+    "and that the DUT's data interfaces are the ones that are sampled",
+)  # fmt: skip
+def _dut_saw_no_traffic(view: TrialView) -> t.Iterator[str]:
+    """The DUT's own counters hold less than half of what the receiver got: the traffic did not pass through the DUT,
+    so this is no measurement of it. The trial is not counted."""
+    goodput, rate = view.metric("goodput"), view.metric("forwarding_rate")
+    for host, use in view.dut.items():
+        if not use.window_s:
+            continue
+        # Bytes rather than packets: the kernel may hand on many packets as one.
+        if use.rx_bytes is not None and goodput:
+            seen, expected, unit = 8 * use.rx_bytes / use.window_s, goodput, "bit/s"
+        elif use.rx_frames_per_s is not None and rate:
+            seen, expected, unit = use.rx_frames_per_s, rate, "packet/s"
+        else:
+            continue
+        if seen < expected / 2:
+            yield f"{host} received {units.human(seen, unit)}, the endpoints received {units.human(expected, unit)}"
+
+
+@rule(
+    "gso_segments", TRIAL, WARNING,
+    remedy="For packets as on a wire, turn off TSO, GSO and GRO on the path (net_tuning or topology offloads), "
+    "or measure with udp_small",
+    cannot="a packet rate: the kernel forwarded large segments, each of many packets",
+)  # fmt: skip
+def _gso_segments(view: TrialView) -> t.Iterator[str]:
+    """The mean frame that the DUT received is larger than the MTU allows on a wire, so what it forwarded were
+    segments that the kernel had not yet cut into packets. Work per packet, and thus the DUT's packet rate, was not
+    measured."""
+    for host, use in view.dut.items():
+        for interface in use.interfaces:
+            size, mtu = interface.mean_rx_frame_bytes, interface.mtu_bytes
+            if size is not None and mtu and size > mtu + observed.ETHERNET_HEADER_BYTES:
+                yield (
+                    f"{host} {interface.name}: mean received frame {size:,.0f} bytes, "
+                    f"MTU {mtu:,} + {observed.ETHERNET_HEADER_BYTES} bytes of header"
+                )
+
+
+@rule(
+    "single_core_saturated", TRIAL, WARNING,
+    remedy="Spread the load: more rx queues, RPS masks, or one VPP worker for each queue; else the figure is that of "
+    "one core",
+)  # fmt: skip
+def _single_core_saturated(view: TrialView) -> t.Iterator[str]:
+    """One CPU of the DUT had no time left while the others idled on average. The figure is the limit of one core,
+    and says nothing of the whole machine. A CPU on which VPP polls is always at 100 % and is left out."""
+    for host, use in view.dut.items():
+        cpus = [cpu for cpu in use.cpus if not (use.polls and cpu.kind == "user" and cpu.busy >= 0.9)]
+        if len(cpus) < 2:
+            continue
+        busiest = max(cpus, key=lambda cpu: cpu.busy)
+        others = statistics.fmean(cpu.busy for cpu in cpus if cpu is not busiest)
+        if busiest.busy >= SATURATED and others < IDLE:
+            yield (
+                f"{host}: CPU {busiest.cpu} {100 * busiest.busy:.0f} % busy{_mostly(busiest)}, "
+                f"the other {len(cpus) - 1} on average {100 * others:.0f} %"
+            )
+
+
+@rule(
+    "endpoint_cpu_saturated", TRIAL, WARNING,
+    remedy="Give the endpoints more streams, queues or cores, and compare with the direct path",
+)  # fmt: skip
+def _endpoint_cpu_saturated(view: TrialView) -> t.Iterator[str]:
+    """A CPU of a traffic generator had no time left, so that the generator may be the limit and not the DUT."""
+    for host, use in view.endpoints.items():
+        busiest = use.busiest_cpu
+        if busiest is not None and busiest.busy >= SATURATED:
+            yield f"{host}: CPU {busiest.cpu} {100 * busiest.busy:.0f} % busy{_mostly(busiest)}"
+
+
+@rule(
+    "softnet_drops", TRIAL, WARNING,
+    remedy="Raise net.core.netdev_max_backlog and net.core.netdev_budget, or spread the load over more CPUs",
+)  # fmt: skip
+def _softnet_drops(view: TrialView) -> t.Iterator[str]:
+    """The DUT's kernel dropped packets because the queue between the interface and the stack was full."""
+    for host, use in view.dut.items():
+        if use.softnet_dropped:
+            yield f"{host}: {use.softnet_dropped:,} packets dropped in softnet during the trial"
+
+
+@rule(
+    "interface_drops", TRIAL, WARNING,
+    remedy="Look at ring sizes, flow control and queue placement of the named interface",
+)  # fmt: skip
+def _interface_drops(view: TrialView) -> t.Iterator[str]:
+    """Interfaces of the DUT counted drops or errors."""
+    for host, use in view.dut.items():
+        for interface in use.interfaces:
+            lost = _losses(interface)
+            if lost:
+                yield f"{host} {interface.name}: {lost}"
+
+
+@rule(
+    "zero_intervals", TRIAL, WARNING,
+    remedy="Look for MTU or MSS trouble, loss bursts and CPU starvation; the mean hides the stall",
+)  # fmt: skip
+def _zero_intervals(view: TrialView) -> t.Iterator[str]:
+    """In some intervals nothing arrived, in others it did: the flow stalled. A typical cause is a path MTU that large
+    segments do not pass."""
+    for way in view.directions:
+        amounts = [i.get("bytes") for i in view.intervals if i.get("direction") == way]
+        known = [amount for amount in amounts if amount is not None]
+        zero = known.count(0)
+        if zero and zero < len(known):
+            yield f"{way}: {zero} of {len(known)} intervals received 0 bytes"
+
+
+@rule(
+    "retransmits_high", TRIAL, WARNING,
+    remedy="Find where packets are lost (softnet, interface drops, ring sizes), or use fewer streams",
+)  # fmt: skip
+def _retransmits_high(view: TrialView) -> t.Iterator[str]:
+    """TCP sent more than 1 % of its bytes again (each retransmit taken as 1,448 bytes): the figure tells of the loss
+    and of the congestion control as much as of the path."""
+    duration_s = view.trial.get("duration_s")
+    for way in view.directions:
+        count, goodput = view.metric("retransmits", way), view.metric("goodput", way)
+        if not count or not goodput or not duration_s:
+            continue
+        ratio = count * USUAL_SEGMENT_BYTES * 8 / (goodput * float(duration_s))
+        if ratio > RETRANSMIT_RATIO:
+            yield (
+                f"{way}: {count:,.0f} retransmits in {units.seconds(float(duration_s))} at "
+                f"{units.human(goodput, 'bit/s')}, about {100 * ratio:.1f} % of the bytes"
+            )
+
+
+@rule(
+    "offered_below_intended", TRIAL, WARNING,
+    remedy="The sender is the limit at this rate: use more streams or another generator, or ask for less",
+)  # fmt: skip
+def _offered_below_intended(view: TrialView) -> t.Iterator[str]:
+    """The sender sent less than 95 % of the rate that was asked for, so the DUT was never offered that load."""
+    for way in view.directions:
+        asked, sent = view.metric("offered_rate", way), view.metric("sent_packet_rate", way)
+        if asked and sent is not None and sent < 0.95 * asked:
+            yield f"{way}: {units.human(sent, 'packet/s')} sent of {units.human(asked, 'packet/s')} asked for"
+
+
+@rule(
+    "setup_retried", TRIAL, INFO,
+    remedy="Nothing, when it is rare; otherwise look at the server's start and the control connection",
+)  # fmt: skip
+def _setup_retried(view: TrialView) -> t.Iterator[str]:
+    """The generator had to try more than once to set the trial up. No data had moved before the try that counted."""
+    tries = view.trial.get("tries")
+    if isinstance(tries, int) and tries > 1:
+        yield f"set up at try {tries}"
+
+
+@rule(
+    "profile_not_effective", TRIAL, WARNING, effect=BLOCKS,
+    remedy="Look at what the power profile's read-back says: firmware, hypervisor or another service holds the setting",
+    cannot="a comparison of power profiles at the points named",
+)  # fmt: skip
+def _profile_not_effective(view: TrialView) -> t.Iterator[str]:
+    """A power profile was applied and the reading under load shows that it did not take effect. Differences from and
+    to such a point are not shown."""
+    power = view.trial.get("power")
+    if isinstance(power, t.Mapping) and power.get("effective") is False:
+        yield str(power.get("evidence") or "the profile was applied and did not take effect")
+
+
+# -- point --------------------------------------------------------------------------------------------------------
+
+
+@rule(
+    "incomplete_point", POINT, WARNING,
+    remedy="See the reasons beside the point, then resume the run with its bench_run_id: only what is missing runs",
+)  # fmt: skip
+def _incomplete_point(view: PointView) -> t.Iterator[str]:
+    """Fewer trials count than were asked for, because some failed, were invalid or never ran."""
+    good = sum(status == "ok" for status in view.statuses)
+    if 0 < good < view.asked:
+        yield f"{good} of {view.asked} repetitions count"
+
+
+@rule(
+    "few_repetitions", POINT, INFO,
+    remedy="Set repeats to 3 or more (5 for differences of a few percent)",
+)  # fmt: skip
+def _few_repetitions(view: PointView) -> t.Iterator[str]:
+    """With fewer than 3 repetitions the spread is hardly known: with 1 there is none, with 2 the 95 % interval is
+    12.7 standard errors wide."""
+    if 0 < view.headline.n < 3:
+        yield f"n {view.headline.n}"
+
+
+@rule(
+    "unstable", POINT, WARNING,
+    remedy="Look for other load on the hosts, power saving and thermal limits; take longer trials and more of them",
+)  # fmt: skip
+def _unstable(view: PointView) -> t.Iterator[str]:
+    """The repetitions spread by more than 5 % (standard deviation divided by mean)."""
+    summary = view.headline
+    if summary.cv is not None and summary.cv > UNSTABLE_CV:
+        yield (
+            f"spread {100 * summary.cv:.1f} % over n {summary.n}, "
+            f"{units.human(summary.min, view.unit)} to {units.human(summary.max, view.unit)}"
+        )
+
+
+@rule(
+    "endpoint_limited", POINT, WARNING, effect=BOUNDS,
+    remedy="Use faster endpoints or more streams until the direct path is clearly faster than the routed one",
+    cannot="the DUT's limit at the points named: they are lower bounds",
+)  # fmt: skip
+def _endpoint_limited(view: PointView) -> t.Iterator[str]:
+    """The path through the DUT is no slower than 95 % of the direct path without it. The endpoints are then the limit,
+    and the DUT carries at least that much. Such a figure is printed with "at least", and a difference is not shown
+    unless the bound alone carries it."""
+    if view.direct is None or view.unit not in ("bit/s", "packet/s"):
+        return
+    ours, theirs = view.headline.median, view.direct.median
+    if ours and theirs and ours >= ENDPOINT_LIMITED_RATIO * theirs:
+        yield (
+            f"{units.human(ours, view.unit)} is {100 * ours / theirs:.0f} % of the direct path's "
+            f"{units.human(theirs, view.unit)} ({view.direct_id})"
+        )
+
+
+@rule(
+    "loss_at_overload", POINT, INFO,
+    remedy="For throughput with a stated loss, use the throughput search (playbook fastpath.bench.ndr)",
+    cannot="RFC 2544 throughput at the points named: frames were lost while the rate was measured",
+)  # fmt: skip
+def _loss_at_overload(view: PointView) -> t.Iterator[str]:
+    """More than 0.1 % of the frames were lost. The figure is the forwarding rate under that load (RFC 2285), which is
+    not the throughput of RFC 1242, the highest rate without loss."""
+    if view.loss_ratio is not None and view.loss_ratio > 0.001:
+        load = "the load that was asked for" if view.offered_limited else "as much as the sender could send"
+        yield f"{units.human(view.loss_ratio, 'ratio')} of the frames lost on average, offered {load}"
+
+
+# -- run ----------------------------------------------------------------------------------------------------------
+
+
+@rule(
+    "unreadable_trial", RUN, ERROR,
+    remedy="Resume the run with its bench_run_id: the repetition is measured again as a new attempt",
+)  # fmt: skip
+def _unreadable_trial(view: RunView) -> t.Iterator[str]:
+    """A trial's file is broken or was written by another version. It is left out, and everything else is reported."""
+    for path, why in view.unreadable:
+        yield f"{path}: {why}"
+
+
+@rule(
+    "missing_points", RUN, WARNING,
+    remedy="Resume the run with its bench_run_id: only what is missing runs",
+)  # fmt: skip
+def _missing_points(view: RunView) -> t.Iterator[str]:
+    """Points of the plan have no trial at all."""
+    if view.missing_points:
+        shown = ", ".join(view.missing_points[:5])
+        more = len(view.missing_points) - 5
+        yield f"{len(view.missing_points)} points were never run: {shown}" + (f" and {more} more" if more > 0 else "")
+
+
+@rule(
+    "run_unfinished", RUN, INFO,
+    remedy="Resume the run with its bench_run_id, or report again once it has ended",
+)  # fmt: skip
+def _run_unfinished(view: RunView) -> t.Iterator[str]:
+    """The run has not ended: it goes on while this is written, or it was stopped."""
+    if not view.run.get("finished"):
+        yield "run.json holds no end of the run"
+
+
+@rule(
+    "no_direct_path", RUN, INFO,
+    remedy="Add a topology without a DUT to the matrix",
+    cannot="whether the DUT or the endpoints were the limit",
+)  # fmt: skip
+def _no_direct_path(view: RunView) -> t.Iterator[str]:
+    """No point of the testbed was measured without the DUT, so it is not known whether the endpoints could do more."""
+    for testbed in view.without_direct:
+        yield f"testbed {testbed} has routed points and none without a DUT"
+
+
+@rule(
+    "virtual_cpus", RUN, WARNING,
+    remedy="For absolute figures measure on real machines, or reserve the CPUs (role vm_resources)",
+    cannot="absolute rates of real hardware: the CPUs are virtual",
+)  # fmt: skip
+def _virtual_cpus(view: RunView) -> t.Iterator[str]:
+    """The hosts run under a hypervisor, which may take their CPUs away at any moment. Like-with-like ratios of the run
+    are not touched by that, as long as they repeat."""
+    for testbed, hosts in view.testbeds.items():
+        found: dict[str, list[str]] = {}
+        for host in hosts:
+            name = observed.hypervisor(view.fingerprint(host))
+            if name:
+                found.setdefault(name, []).append(host)
+        for name, members in sorted(found.items()):
+            yield f"testbed {testbed}: {', '.join(members)} under {name}"
+
+
+@rule(
+    "shared_cpus", RUN, WARNING,
+    remedy="For absolute figures put each part on a machine of its own",
+    cannot="absolute rates of a DUT alone: generator and DUT competed for the same CPUs",
+)  # fmt: skip
+def _shared_cpus(view: RunView) -> t.Iterator[str]:
+    """Several hosts of the testbed are one machine: what a generator uses of the CPUs, the DUT lacks. Like-with-like
+    ratios of the run are not touched by that, as long as they repeat."""
+    for testbed, hosts in view.testbeds.items():
+        found: dict[str, list[str]] = {}
+        for host in hosts:
+            word = observed.machine(view.fingerprint(host))
+            if word:
+                found.setdefault(word, []).append(host)
+        shared = [members for _word, members in sorted(found.items()) if len(members) > 1]
+        for members in shared:
+            yield f"testbed {testbed}: {', '.join(members)} run on the same machine"
+        lab = (view.run["testbeds"][testbed] or {}).get("lab")
+        if lab and not shared and len(hosts) > 1:
+            yield f"testbed {testbed}: {', '.join(hosts)} are hosts of the lab {lab!r} on one machine"
+
+
+@rule(
+    "veth_path", RUN, WARNING,
+    remedy="For absolute figures use real network cards",
+    cannot="what a network card and its driver cost: the cables are veth pairs",
+)  # fmt: skip
+def _veth_path(view: RunView) -> t.Iterator[str]:
+    """Cables of the testbed are veth pairs: no card, no driver, no DMA and no wire took part."""
+    for testbed, hosts in view.testbeds.items():
+        found = [
+            f"{host} {name}"
+            for host in hosts
+            for name, driver in observed.drivers(view.fingerprint(host)).items()
+            if driver == "veth"
+        ]
+        if found:
+            yield (
+                f"testbed {testbed}: "
+                + ", ".join(found[:6])
+                + (f" and {len(found) - 6} more" if len(found) > 6 else "")
+            )
+
+
+@rule(
+    "no_fingerprint", RUN, INFO,
+    remedy="Let the engine take fingerprints (host_fingerprint); virtual and shared CPUs are not seen without",
+)  # fmt: skip
+def _no_fingerprint(view: RunView) -> t.Iterator[str]:
+    """Nothing is known of a host: what it is, and what it ran. Such figures can hardly be compared with others."""
+    for testbed, hosts in view.testbeds.items():
+        unknown = [host for host in hosts if not view.fingerprint(host)]
+        if unknown:
+            yield f"testbed {testbed}: {', '.join(unknown)}"
+
+
+# -- use ----------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Assessment:
+    """What a trial is worth."""
+
+    status: str
+    code: str | None
+    reason: str | None
+    findings: list[Finding]
+
+
+def assess(trial: t.Mapping[str, t.Any]) -> Assessment:
+    """Status and findings of a trial. Asked again about its own answer, it gives the same.
+
+    What the trial already carries stands first and counts once; only a trial that was measured (``ok`` or
+    ``invalid``) is looked at, since a failed or skipped one has no figures.
+    """
+    findings = [
+        Finding(
+            str(entry.get("code")),
+            entry["severity"] if entry.get("severity") in SEVERITIES else WARNING,
+            str(entry.get("evidence") or ""),
+            str(entry.get("remedy") or ""),
+        )
+        for entry in trial.get("findings") or ()
+        if isinstance(entry, t.Mapping) and entry.get("code")
+    ]
+    status, code, reason = str(trial.get("status")), trial.get("code"), trial.get("reason")
+    if status in ("ok", "invalid"):
+        carried = {finding.code for finding in findings}
+        view = TrialView(trial)
+        for entry in rules(TRIAL):
+            if entry.code not in carried:
+                findings.extend(entry.findings(view))
+    if status == "ok":
+        culprit = has_effect((finding.code for finding in findings), INVALIDATES)
+        if culprit:
+            status, code = "invalid", culprit
+            reason = next(finding.evidence for finding in findings if finding.code == culprit)
+    return Assessment(status, code, reason, findings)
+
+
+def reference() -> str:
+    """docs/findings.md: the registry in words."""
+    lines = [
+        "# Findings",
+        "",
+        "A finding is something the tool noticed about a trial, a point or a run. Each has a code, the evidence (the",
+        "figures it rests on) and a remedy. This page is made from the registry in",
+        "`plugins/module_utils/_bench/findings.py`, and a test keeps both the same.",
+        "",
+        "What a finding does to the numbers:",
+        "",
+        "- **invalidates**: the trial is not counted.",
+        '- **bounds**: the figure is a lower bound and is printed with "at least".',
+        "- **blocks**: no difference from or to the point is shown.",
+        "- nothing of these: the figure stands, with the finding beside it.",
+        "",
+        "| code | about a | severity | effect |",
+        "|---|---|---|---|",
+    ]
+    lines += [
+        f"| [`{entry.code}`](#{entry.code}) | {entry.level} | {entry.severity} | {entry.effect or ''} |"
+        for entry in REGISTRY.values()
+    ]
+    for entry in REGISTRY.values():
+        lines += ["", f"## {entry.code}", "", entry.meaning, "", f"**What to do:** {entry.remedy}."]
+        if entry.cannot:
+            lines += ["", f"**The numbers then cannot carry** {entry.cannot}."]
+    return "\n".join(lines) + "\n"
+
+
+def _mostly(cpu: observed.CpuUse) -> str:
+    return f", mostly {cpu.kind} ({100 * cpu.share:.0f} %)" if cpu.kind and cpu.share is not None else ""
+
+
+def _losses(interface: InterfaceUse) -> str:
+    counts = {
+        "received and dropped": interface.rx_dropped,
+        "dropped at sending": interface.tx_dropped,
+        "receive errors": interface.rx_errors,
+        "send errors": interface.tx_errors,
+    }
+    return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
