@@ -1,0 +1,154 @@
+# Copyright (c) 2026 fastpath.bench contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs a batch of trials in one module call on the client, and follows it from the controller.
+
+The generator's module runs in the background there and spools each finished
+trial. This side looks when a trial is due, not all the time: on a small
+machine each look takes CPU from what is measured.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import shlex
+import time
+import typing as t
+
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.follow import (
+    Progress,
+    failed_record,
+    next_look_s,
+    read_spool_output,
+    spool_command,
+)
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.store import replace_file
+from ansible_collections.fastpath.bench.plugins.module_utils._common.paths import SPOOL_DIR
+
+display = Display()
+
+#: How long a lost connection to the client is tried again before the batch is given up.
+RECONNECT_S = 60.0
+
+
+class ActionModule(ActionBase):
+    TRANSFERS_FILES = False
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        result: dict[str, t.Any] = super().run(tmp, task_vars)
+        _dummy, args = self.validate_argument_spec(
+            argument_spec={
+                "batch": {"type": "dict", "required": True},
+                "run_id": {"type": "str", "required": True},
+                "run_dir": {"type": "str", "required": True},
+                "headlines": {"type": "dict", "default": {}},
+                "time_limit_s": {"type": "float", "default": 60.0},
+                "abort": {"type": "str", "default": ""},
+            },
+        )
+        batch = args["batch"]
+        trials = batch["trials"]
+        if args["abort"]:
+            result["records"] = [failed_record(trial, "setup_failed", args["abort"]) for trial in trials]
+            result["windows"] = []
+            return result
+        if self._task.check_mode:
+            result.update(skipped=True, msg="no traffic in check mode", records=[], windows=[])
+            return result
+        records = self._measure(args, batch, trials, task_vars or {})
+        result["records"] = [records[trial["id"]] for trial in trials]
+        result["windows"] = [
+            {"id": record["id"], **record["window"]} for record in result["records"] if record.get("window")
+        ]
+        return result
+
+    # -- the batch ------------------------------------------------------------------------------------------------
+
+    def _measure(
+        self, args: dict[str, t.Any], batch: dict[str, t.Any], trials: list[dict[str, t.Any]], task_vars: dict[str, t.Any]
+    ) -> dict[str, dict[str, t.Any]]:
+        spool = f"{SPOOL_DIR}/{args['run_id']}"
+        kept = pathlib.Path(args["run_dir"]) / "spool"
+        kept.mkdir(parents=True, exist_ok=True)
+        progress = Progress(batch, args["headlines"])
+        records: dict[str, dict[str, t.Any]] = {}
+        job = self._start(batch["module"], trials, spool, args["time_limit_s"], task_vars)
+        problem = str(job.get("msg", "the generator did not start")) if job.get("failed") else ""
+        lost_since: float | None = None
+        due = time.monotonic()
+        deadline = due + self._task.async_val
+        while not problem and len(records) < len(trials):
+            missing = [trial for trial in trials if trial["id"] not in records]
+            time.sleep(next_look_s(missing[0], due, time.monotonic()))
+            try:
+                found, ended = self._look(spool, [trial["id"] for trial in missing], job)
+            except AnsibleConnectionFailure as error:
+                lost_since = lost_since or time.monotonic()
+                if time.monotonic() - lost_since > RECONNECT_S:
+                    problem = f"the connection to the client was lost: {error}"
+                continue
+            lost_since = None
+            for record in found:
+                records[record["id"]] = record
+                # what is here cannot be lost with the client any more
+                replace_file(kept / f"{record['id']}.json", json.dumps(record).encode())
+                display.display(progress.line(record))
+                due = time.monotonic()
+            if ended and not found:
+                problem = self._verdict(job, task_vars)
+            elif time.monotonic() > deadline:
+                problem = "the generator did not end within its time limit"
+        for trial in trials:
+            if trial["id"] not in records:
+                records[trial["id"]] = failed_record(trial, "generator_failed", problem)
+                display.display(progress.line(records[trial["id"]]))
+        self._clean(job, task_vars)
+        return records
+
+    def _start(
+        self, module: str, trials: list[dict[str, t.Any]], spool: str, limit_s: float, task_vars: dict[str, t.Any]
+    ) -> dict[str, t.Any]:
+        each = [trial["options"]["duration_s"] + trial["options"]["warmup_s"] + limit_s for trial in trials]
+        # async_wrapper ends the module after this time, whatever happens to the controller
+        self._task.async_val = int(sum(each)) + 60
+        return t.cast(
+            "dict[str, t.Any]",
+            self._execute_module(
+                module_name=module,
+                module_args={
+                    "trials": [{"id": trial["id"], **trial["options"]} for trial in trials],
+                    "spool_dir": spool,
+                    "time_limit_s": limit_s,
+                },
+                task_vars=task_vars,
+                wrap_async=True,
+            ),
+        )
+
+    def _look(self, spool: str, missing: list[str], job: dict[str, t.Any]) -> tuple[list[dict[str, t.Any]], bool]:
+        """The trials that were spooled since the last look, and whether the module has ended."""
+        answer = self._low_level_execute_command(spool_command(spool, missing, job["results_file"]), sudoable=True)
+        if answer["rc"] != 0:
+            raise AnsibleConnectionFailure(answer["stderr"] or "the spool could not be read")
+        return read_spool_output(answer["stdout"])
+
+    def _verdict(self, job: dict[str, t.Any], task_vars: dict[str, t.Any]) -> str:
+        status = self._execute_module(
+            module_name="ansible.legacy.async_status",
+            module_args={"jid": job["ansible_job_id"], "mode": "status", "_async_dir": str(pathlib.PurePath(job["results_file"]).parent)},
+            task_vars=task_vars,
+        )
+        return str(status.get("msg") or status.get("module_stderr") or "the generator ended without a result for this trial")
+
+    def _clean(self, job: dict[str, t.Any], task_vars: dict[str, t.Any]) -> None:
+        if "results_file" in job:
+            try:
+                self._low_level_execute_command(f"rm -f {shlex.quote(job['results_file'])}", sudoable=True)
+            except (AnsibleConnectionFailure, AnsibleError) as error:
+                display.vv(f"the job file of the batch stays on the client: {error}")

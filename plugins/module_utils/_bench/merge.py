@@ -1,0 +1,122 @@
+# Copyright (c) 2026 fastpath.bench contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One trial from its pieces: what both endpoints counted, and what the DUT saw meanwhile."""
+
+from __future__ import annotations
+
+import typing as t
+
+MetricDict = t.Dict[str, t.Any]
+
+#: Metrics whose value for both directions is the sum of the two.
+_SUMMED = ("goodput", "sent_rate", "forwarding_rate", "sent_packet_rate", "offered_rate", "retransmits", "out_of_order")
+
+
+def counting_end(metric: t.Mapping[str, t.Any]) -> str:
+    """Which endpoint knows a metric at first hand: what was received, the receiver; what was sent, the sender."""
+    receiver = "server" if metric["direction"] == "forward" else "client"
+    sender = "client" if receiver == "server" else "server"
+    return sender if metric["kind"] in ("sent", "offered") else receiver
+
+
+def merge_metrics(client: t.Mapping[str, MetricDict], server: t.Mapping[str, MetricDict]) -> dict[str, MetricDict]:
+    """Take each metric from the end that counted it; from the other one when that end does not know it.
+
+    For UDP forwarding rate and loss there is no other end: a sender that
+    speaks for a receiver is not believed, so such a value is dropped by the
+    generator's module already.
+    """
+    merged: dict[str, MetricDict] = {}
+    for key in [*client, *(k for k in server if k not in client)]:
+        mine, theirs = client.get(key), server.get(key)
+        metric = mine or theirs
+        assert metric is not None
+        if metric["direction"] == "both":
+            continue
+        first, second = (mine, theirs) if counting_end(metric) == "client" else (theirs, mine)
+        chosen = first if first is not None and first.get("value") is not None else second or first
+        merged[key] = dict(t.cast(MetricDict, chosen))
+    _add_totals(merged)
+    for key in [*client, *server]:
+        if key not in merged:
+            merged[key] = dict(client.get(key) or server[key])
+    return merged
+
+
+def _add_totals(merged: dict[str, MetricDict]) -> None:
+    for name in _SUMMED:
+        pair = [merged.get(f"{name}_{direction}") for direction in ("forward", "reverse")]
+        if None in pair:
+            continue
+        values = [p["value"] for p in pair if p]
+        total = dict(t.cast(MetricDict, pair[0]))
+        total.update(direction="both", value=None if None in values else sum(values), peak=None)
+        merged[f"{name}_total"] = total
+
+
+def merge(
+    trial: t.Mapping[str, t.Any],
+    record: t.Mapping[str, t.Any],
+    report: t.Mapping[str, t.Any] | None,
+    *,
+    testbed: str,
+    point: t.Mapping[str, str],
+    headline: str,
+    samples: t.Mapping[str, t.Mapping[str, t.Any] | None],
+    duts: t.Collection[str],
+) -> dict[str, t.Any]:
+    """The trial as it goes to disk.
+
+    :param record: what the client's side returned for this trial.
+    :param report: what the server's side counted, or None when there is no such report.
+    :param samples: by host, what ``dut_sample`` cut out for this trial.
+    """
+    status, code, reason = record["status"], record.get("code"), record.get("reason")
+    server_metrics = (report or {}).get("metrics") or {}
+    metrics = merge_metrics(record.get("metrics") or {}, server_metrics)
+    findings = list(record.get("findings") or []) + list((report or {}).get("findings") or [])
+    if status == "ok" and report is not None and report.get("status") not in (None, "ok"):
+        findings.append(
+            {
+                "code": "server_report_missing",
+                "severity": "warning",
+                "evidence": str(report.get("reason") or "the server gave no report"),
+                "remedy": "Look at the server's raw output; the figure is what the client knows",
+            }
+        )
+    if status == "ok" and (metrics.get(headline) or {}).get("value") is None:
+        why = (metrics.get(headline) or {}).get("why") or (report or {}).get("reason") or "no end counted it"
+        status, code, reason = "failed", "no_headline", f"{headline} is not known: {why}"
+    return {
+        "testbed": testbed,
+        "point": dict(point),
+        "point_id": trial["point_id"],
+        "repetition": trial["repetition"],
+        "attempt": trial["attempt"],
+        "started": record["started"],
+        "duration_s": record["duration_s"],
+        "window": record.get("window"),
+        "tries": record.get("tries", 1),
+        "status": status,
+        "code": code,
+        "reason": reason,
+        "tool": record["tool"],
+        "headline": headline,
+        "metrics": metrics,
+        "intervals": list(record.get("intervals") or []) or list((report or {}).get("intervals") or []),
+        "dut": {host: sample for host, sample in samples.items() if host in duts},
+        "endpoints": {host: sample for host, sample in samples.items() if host not in duts},
+        "findings": findings,
+        "raw": [],
+    }
+
+
+def raw_files(
+    trial: t.Mapping[str, t.Any], record: t.Mapping[str, t.Any], report: t.Mapping[str, t.Any] | None
+) -> dict[str, str]:
+    """File name -> text, for the raw folder of the run."""
+    texts = {**(record.get("raw") or {})}
+    for name, text in ((report or {}).get("raw") or {}).items():
+        texts[name if name not in texts else f"server-{name}"] = text
+    return {f"{trial['id']}.{name}": text for name, text in texts.items() if text}

@@ -1,0 +1,553 @@
+# Copyright (c) 2026 fastpath.bench contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From a matrix to an ordered list of trials.
+
+Pure: the same input and seed give the same plan, so a run can be resumed by
+planning again and leaving out what is done. Words: see docs/matrix.md.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import itertools
+import random
+import re
+import typing as t
+
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.shape import (
+    as_int,
+    as_list,
+    as_mapping,
+    as_number,
+    as_text,
+    known,
+    only_keys,
+    suggest,
+)
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.topology import (
+    Topology,
+    endpoint_path,
+    parse,
+    resolve,
+)
+from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
+from ansible_collections.fastpath.bench.plugins.module_utils._common.metric import METRICS, metric_key
+
+#: Axes that the engine itself knows. A change of a set-up axis changes the testbed, so it costs time.
+SETUP_AXES = ("topology", "datapath", "power")
+TRIAL_AXES = ("traffic", "direction")
+DIRECTIONS = ("forward", "reverse", "both")
+ORDERS = ("spread", "interleaved", "sequential")
+#: The value of an axis that means nothing at a point, such as the datapath where there is no DUT.
+NONE = "none"
+
+MATRIX_KEYS = ("axes", "include", "exclude", "repeats", "order", "seed", "baseline")
+TRAFFIC_KEYS = ("description", "generator", "headline", "options", "duration_s", "warmup_s", "interval_s", "ip_version")
+DATAPATH_KEYS = ("description", "role", "vars")
+POWER_KEYS = ("description", "vars")
+GENERATOR_KEYS = ("description", "role", "module")
+AXIS_KEYS = ("description", "level", "values")
+
+FIRST_PORT = 5201
+#: One module call runs at most this much, so that what it holds is collected now and then.
+BATCH_MAX_TRIALS = 50
+BATCH_MAX_S = 900.0
+#: Rough costs for the forecast only: measured on the lab, see docs/benchmarks.md.
+FORECAST_GROUP_S = 9.0
+FORECAST_TRIAL_S = 0.4
+
+_NAME_RE = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$")
+
+Point = t.Dict[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Catalog:
+    """The dictionaries that the names in a matrix refer to. All are as a user wrote them."""
+
+    topologies: t.Mapping[str, t.Any]
+    datapaths: t.Mapping[str, t.Any]
+    traffic: t.Mapping[str, t.Any]
+    generators: t.Mapping[str, t.Any]
+    power: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
+    axes: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
+    duration_s: t.Any = 10
+    warmup_s: t.Any = 1
+    interval_s: t.Any = 0.5
+
+
+@dataclasses.dataclass(frozen=True)
+class Traffic:
+    """A checked traffic profile: what to send, how long, and the metric it is about."""
+
+    name: str
+    generator: str
+    headline: str
+    options: dict[str, t.Any]
+    duration_s: float
+    warmup_s: float
+    interval_s: float
+    ip_version: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Axis:
+    """A user's own axis: a value stands for role variables (set-up level) or generator options (trial level)."""
+
+    name: str
+    level: str
+    values: dict[str, dict[str, t.Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Matrix:
+    axes: dict[str, tuple[str, ...]]
+    points: tuple[Point, ...]
+    repeats: int
+    order: str
+    seed: int
+    baseline: dict[str, str] | None
+
+    def as_dict(self) -> dict[str, t.Any]:
+        return {
+            "axes": {name: list(values) for name, values in self.axes.items()},
+            "points": [dict(p) for p in self.points],
+            "repeats": self.repeats,
+            "order": self.order,
+            "seed": self.seed,
+            "baseline": self.baseline,
+        }
+
+
+def slug(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-") or "x"
+
+
+def point_id(testbed: str, point: Point) -> str:
+    """A readable name of a point, unique in a run and usable as a file name."""
+    name = ".".join([slug(testbed), *(slug(v) for v in point.values())])
+    if len(name) > 150:
+        name = name[:130] + "-" + hashlib.sha256(name.encode()).hexdigest()[:16]
+    return name
+
+
+# --------------------------------------------------------------------------- dictionaries
+
+
+def _traffic(catalog: Catalog, name: str) -> Traffic:
+    where = f"bench_traffic.{name}"
+    entry = as_mapping(catalog.traffic[name], where)
+    only_keys(entry, TRAFFIC_KEYS, where)
+    generator = known(
+        entry.get("generator", ""), catalog.generators, where + ".generator", "generator in bench_generators"
+    )
+    headline = known(entry.get("headline", "goodput"), METRICS, where + ".headline", "metric")
+    duration = as_number(entry.get("duration_s", catalog.duration_s), where + ".duration_s", above=0)
+    warmup = as_number(entry.get("warmup_s", catalog.warmup_s), where + ".warmup_s", low=0)
+    interval = as_number(entry.get("interval_s", catalog.interval_s), where + ".interval_s", above=0)
+    if interval > duration:
+        raise BenchError(
+            f"an interval of {interval:g} s is longer than the measurement of {duration:g} s", where=where + ".interval_s",
+            remedy="Give a shorter interval_s or a longer duration_s",
+        )
+    version = as_int(entry.get("ip_version", 4), where + ".ip_version")
+    if version not in (4, 6):
+        raise BenchError(f"{version} is no IP version", where=where + ".ip_version", remedy="It is 4 or 6")
+    options = as_mapping(entry.get("options", {}), where + ".options")
+    return Traffic(name, generator, headline, options, duration, warmup, interval, version)
+
+
+def _generator(catalog: Catalog, name: str) -> dict[str, str]:
+    where = f"bench_generators.{name}"
+    entry = as_mapping(catalog.generators[name], where)
+    only_keys(entry, GENERATOR_KEYS, where)
+    return {key: as_text(entry.get(key), f"{where}.{key}") for key in ("role", "module")}
+
+
+def _datapath(catalog: Catalog, name: str) -> dict[str, t.Any]:
+    if name == NONE:
+        return {"role": None, "vars": {}}
+    where = f"bench_datapaths.{name}"
+    entry = as_mapping(catalog.datapaths[name], where)
+    only_keys(entry, DATAPATH_KEYS, where)
+    return {
+        "role": as_text(entry.get("role"), where + ".role"),
+        "vars": as_mapping(entry.get("vars", {}), where + ".vars"),
+    }
+
+
+def _axes(catalog: Catalog) -> dict[str, Axis]:
+    axes = {}
+    for name, raw in as_mapping(catalog.axes, "bench_axes").items():
+        where = f"bench_axes.{name}"
+        if name in SETUP_AXES + TRIAL_AXES:
+            raise BenchError(f"{name!r} is an axis of the engine and cannot be defined anew", where=where)
+        entry = as_mapping(raw, where)
+        only_keys(entry, AXIS_KEYS, where)
+        level = known(entry.get("level", "setup"), ("setup", "trial"), where + ".level", "level")
+        values = {
+            key: as_mapping(value, f"{where}.values.{key}")
+            for key, value in as_mapping(entry.get("values"), where + ".values").items()
+        }
+        keys = {key: set(value) for key, value in values.items()}
+        union = set().union(*keys.values()) if keys else set()
+        for key, have in keys.items():
+            if level == "setup" and union - have:
+                # a variable set at one value and not at another would keep the other value's setting
+                raise BenchError(
+                    f"value {key!r} does not set {', '.join(sorted(union - have))}, which another value sets",
+                    where=where + ".values", remedy="Each value of a set-up axis sets the same variables",
+                )
+        axes[name] = Axis(name, level, values)
+    return axes
+
+
+def _names(catalog: Catalog, own: t.Mapping[str, Axis]) -> dict[str, t.Collection[str]]:
+    names: dict[str, t.Collection[str]] = {
+        "topology": list(catalog.topologies),
+        "datapath": [*catalog.datapaths, NONE],
+        "power": list(catalog.power),
+        "traffic": list(catalog.traffic),
+        "direction": DIRECTIONS,
+    }
+    names.update({name: list(axis.values) for name, axis in own.items()})
+    return names
+
+
+# --------------------------------------------------------------------------- matrix
+
+
+def _value_list(raw: t.Any, where: str) -> list[t.Any]:
+    return as_list(raw, where) if isinstance(raw, t.Sequence) and not isinstance(raw, (str, bytes)) else [raw]
+
+
+def _axis_values(name: str, raw: t.Any, where: str, names: t.Mapping[str, t.Collection[str]]) -> tuple[str, ...]:
+    if name not in names:
+        raise BenchError(f"there is no axis {name!r}", where=where, remedy=suggest(name, names))
+    values = []
+    for number, value in enumerate(_value_list(raw, f"{where}.{name}")):
+        at = f"{where}.{name}[{number}]"
+        if isinstance(value, bool):
+            # YAML 1.1 reads a bare on or off as a truth value
+            raise BenchError(f"YAML read a bare on, off, yes or no as {value}", where=at, remedy="Put it in quotes")
+        text = known(value, names[name], at, f"{name}")
+        if text in values:
+            raise BenchError(f"{text!r} is listed twice", where=at)
+        if not _NAME_RE.match(text):
+            raise BenchError(f"{text!r} is no usable name", where=at, remedy="Use letters, digits, _ . + and -")
+        values.append(text)
+    if not values:
+        raise BenchError("the axis has no value", where=f"{where}.{name}")
+    return tuple(values)
+
+
+def parse_matrix(raw: t.Any, catalog: Catalog, topologies: t.Mapping[str, Topology]) -> Matrix:
+    """Check ``bench_matrix`` and expand it to its points.
+
+    :raises BenchError: with the key that is wrong and what would be right.
+    """
+    where = "bench_matrix"
+    entry = as_mapping(raw, where)
+    only_keys(entry, MATRIX_KEYS, where)
+    own = _axes(catalog)
+    names = _names(catalog, own)
+    raw_axes = as_mapping(entry.get("axes"), where + ".axes")
+    for needed in ("topology", "traffic"):
+        if needed not in raw_axes:
+            raise BenchError(f"axis {needed!r} is missing", where=where + ".axes", remedy=suggest(needed, names[needed]))
+    axes = {name: _axis_values(name, values, where + ".axes", names) for name, values in raw_axes.items()}
+    axes.setdefault("datapath", ("kernel",) if "kernel" in catalog.datapaths else (NONE,))
+    axes.setdefault("direction", ("forward",))
+    order_of_axes = [a for a in ("topology", "datapath", "power", "traffic", "direction") if a in axes]
+    axes = {name: axes[name] for name in order_of_axes + [a for a in axes if a not in order_of_axes]}
+
+    points = [dict(zip(axes, combination)) for combination in itertools.product(*axes.values())]
+    for number, raw_rule in enumerate(as_list(entry.get("exclude", []), where + ".exclude")):
+        rule = _rule(raw_rule, f"{where}.exclude[{number}]", axes, names)
+        left = [p for p in points if not all(p[a] in values for a, values in rule.items())]
+        if len(left) == len(points):
+            raise BenchError(
+                "this exclude matches no point", where=f"{where}.exclude[{number}]",
+                remedy="Take it out, or name values that the axes have",
+            )
+        points = left
+    for number, raw_rule in enumerate(as_list(entry.get("include", []), where + ".include")):
+        rule = _rule(raw_rule, f"{where}.include[{number}]", axes, names)
+        full = {a: rule.get(a, values) for a, values in axes.items()}
+        points.extend(dict(zip(full, combination)) for combination in itertools.product(*full.values()))
+
+    normalised: dict[tuple[str, ...], Point] = {}
+    for point in points:
+        fitted = _fit(point, topologies, own)
+        normalised.setdefault(tuple(fitted.values()), fitted)
+    if not normalised:
+        raise BenchError("no point is left", where=where, remedy="The excludes take out everything that the axes give")
+
+    return Matrix(
+        axes=axes,
+        points=tuple(normalised.values()),
+        repeats=as_int(entry.get("repeats", 3), where + ".repeats", low=1, high=10000),
+        order=known(entry.get("order", "spread"), ORDERS, where + ".order", "order"),
+        seed=as_int(entry.get("seed", 1), where + ".seed", low=0),
+        baseline=_baseline(entry.get("baseline"), axes, names),
+    )
+
+
+def _rule(
+    raw: t.Any, where: str, axes: t.Mapping[str, tuple[str, ...]], names: t.Mapping[str, t.Collection[str]]
+) -> dict[str, tuple[str, ...]]:
+    rule = as_mapping(raw, where)
+    if not rule:
+        raise BenchError("the entry names no axis", where=where)
+    for axis in rule:
+        if axis not in axes:
+            raise BenchError(f"there is no axis {axis!r} in this matrix", where=where, remedy=suggest(axis, axes))
+    return {axis: _axis_values(axis, value, where, names) for axis, value in rule.items()}
+
+
+def _baseline(
+    raw: t.Any, axes: t.Mapping[str, tuple[str, ...]], names: t.Mapping[str, t.Collection[str]]
+) -> dict[str, str] | None:
+    if raw is None:
+        return None
+    rule = _rule(raw, "bench_matrix.baseline", axes, names)
+    for axis, values in rule.items():
+        if len(values) != 1:
+            raise BenchError("a baseline has one value for an axis", where=f"bench_matrix.baseline.{axis}")
+    return {axis: values[0] for axis, values in rule.items()}
+
+
+def _fit(point: Point, topologies: t.Mapping[str, Topology], own: t.Mapping[str, Axis]) -> Point:
+    """The point with `none` for each axis that means nothing at it.
+
+    Without a DUT there is no datapath, and what a set-up axis of the user sets is set on DUTs.
+    """
+    if topologies[point["topology"]].duts:
+        if point["datapath"] == NONE:
+            raise BenchError(
+                f"topology {point['topology']!r} has a DUT but the point has no datapath",
+                where="bench_matrix.axes.datapath", remedy="Name a datapath of bench_datapaths",
+            )
+        return dict(point)
+    setup_axes = {"datapath", *(name for name, axis in own.items() if axis.level == "setup")}
+    return {axis: NONE if axis in setup_axes else value for axis, value in point.items()}
+
+
+def baseline_of(point: Point, baseline: t.Mapping[str, str], points: t.Collection[Point]) -> Point | None:
+    """The point that ``point`` is compared with, or None when it is one itself or there is none."""
+    wanted = {**point, **baseline}
+    if wanted == point:
+        return None
+    exact = next((p for p in points if p == wanted), None)
+    if exact is not None:
+        return exact
+    # at a topology without a DUT the set-up axes say `none`
+    return next((p for p in points if p != point and all(p[a] in (v, NONE) for a, v in wanted.items())), None)
+
+
+# --------------------------------------------------------------------------- plan
+
+
+@dataclasses.dataclass
+class Testbed:
+    """One testbed's part of a plan."""
+
+    name: str
+    hosts: tuple[str, ...]
+    catalog: Catalog
+    matrix: Matrix
+    topologies: dict[str, Topology]
+    groups: list[dict[str, t.Any]]
+    points: dict[str, dict[str, t.Any]]
+
+    @property
+    def trials(self) -> list[dict[str, t.Any]]:
+        return [trial for group in self.groups for batch in group["batches"] for trial in batch["trials"]]
+
+
+def plan_testbed(name: str, hosts: t.Sequence[str], raw_matrix: t.Any, catalog: Catalog) -> Testbed:
+    """Plan all trials of one testbed. Touches nothing; raises BenchError for whatever is wrong in the input."""
+    if not hosts:
+        raise BenchError("the testbed has no host", where=f"testbed {name}", remedy="Put its hosts in bench_testbeds")
+    matrix_entry = as_mapping(raw_matrix, "bench_matrix")
+    wanted = as_mapping(matrix_entry.get("axes"), "bench_matrix.axes").get("topology", [])
+    topologies = {}
+    for topology in _value_list(wanted, "bench_matrix.axes.topology"):
+        known(topology, catalog.topologies, "bench_matrix.axes.topology", "topology in bench_topologies")
+        topologies[str(topology)] = parse(str(topology), catalog.topologies[topology], hosts)
+    for number, rule in enumerate(matrix_entry.get("include") or []):
+        for topology in _value_list(dict(rule).get("topology", []), "bench_matrix.include"):
+            known(topology, catalog.topologies, f"bench_matrix.include[{number}]", "topology in bench_topologies")
+            topologies.setdefault(str(topology), parse(str(topology), catalog.topologies[topology], hosts))
+    matrix = parse_matrix(raw_matrix, catalog, topologies)
+    own = _axes(catalog)
+    setup_axes = [a for a in matrix.axes if a in SETUP_AXES or (a in own and own[a].level == "setup")]
+    traffic = {p["traffic"]: _traffic(catalog, p["traffic"]) for p in matrix.points}
+    testbed = Testbed(name, tuple(hosts), catalog, matrix, topologies, [], {})
+
+    by_setup: dict[tuple[str, ...], list[Point]] = {}
+    for point in matrix.points:
+        by_setup.setdefault(tuple(point[a] for a in setup_axes), []).append(point)
+    rounds = range(1, matrix.repeats + 1)
+    visits: list[tuple[list[Point], list[int]]] = (
+        [(points, [repetition]) for repetition in rounds for points in by_setup.values()]
+        if matrix.order == "interleaved"
+        else [(points, list(rounds)) for points in by_setup.values()]
+    )
+    for number, (points, repetitions) in enumerate(visits, start=1):
+        group = _group(testbed, f"{slug(name)}-g{number:02d}", points[0], own)
+        group["batches"] = _batches(testbed, group, _ordered(points, repetitions, matrix, number), traffic, own)
+        testbed.groups.append(group)
+        for point in points:
+            profile = traffic[point["traffic"]]
+            testbed.points.setdefault(
+                point_id(name, point),
+                {
+                    "testbed": name,
+                    "point": dict(point),
+                    "headline": metric_key(profile.headline, point["direction"]),
+                    "setup": group["id"],
+                },
+            )
+    if len(testbed.points) != len(matrix.points):
+        raise BenchError("two points would have the same name", where="bench_matrix.axes", remedy="Rename a value")
+    return testbed
+
+
+def _ordered(points: list[Point], repetitions: list[int], matrix: Matrix, visit: int) -> list[tuple[Point, int]]:
+    """Repetitions spread: each round takes every point once, in an order of its own that the seed fixes."""
+    if matrix.order == "sequential":
+        return [(point, repetition) for point in points for repetition in repetitions]
+    result = []
+    for repetition in repetitions:
+        order = list(points)
+        # only the order of measurements depends on it, no secret does
+        random.Random(f"{matrix.seed}/{visit}/{repetition}").shuffle(order)
+        result.extend((point, repetition) for point in order)
+    return result
+
+
+def _group(testbed: Testbed, group_id: str, point: Point, own: t.Mapping[str, Axis]) -> dict[str, t.Any]:
+    topology = testbed.topologies[point["topology"]]
+    datapath = _datapath(testbed.catalog, point["datapath"])
+    settings = {a: point[a] for a in point if a in SETUP_AXES or (a in own and own[a].level == "setup")}
+    variables = dict(datapath["vars"])
+    for axis, value in settings.items():
+        if axis in own and value != NONE:
+            variables.update(own[axis].values[value])
+    setups = resolve(topology)
+    return {
+        "id": group_id,
+        "testbed": testbed.name,
+        "topology": topology.name,
+        "datapath": point["datapath"],
+        "power": point.get("power"),
+        "settings": settings,
+        "role": datapath["role"],
+        "vars": variables,
+        "client": topology.parts["client"],
+        "server": topology.parts["server"],
+        "duts": [topology.parts[p] for p in topology.duts],
+        "hosts": {
+            host: {"part": s.part, "interfaces": list(s.interfaces), "routes": list(s.routes)}
+            for host, s in setups.items()
+        },
+        "mtu_bytes": min(link.mtu_bytes for link in topology.links),
+    }
+
+
+def _batches(
+    testbed: Testbed,
+    group: dict[str, t.Any],
+    ordered: list[tuple[Point, int]],
+    traffic: t.Mapping[str, Traffic],
+    own: t.Mapping[str, Axis],
+) -> list[dict[str, t.Any]]:
+    topology = testbed.topologies[group["topology"]]
+    batches: list[dict[str, t.Any]] = []
+    seconds = 0.0
+    for point, repetition in ordered:
+        profile = traffic[point["traffic"]]
+        length = profile.duration_s + profile.warmup_s
+        current = batches[-1] if batches else None
+        if (
+            current is None
+            or current["generator"] != profile.generator
+            or len(current["trials"]) >= BATCH_MAX_TRIALS
+            or seconds + length > BATCH_MAX_S
+        ):
+            seconds = 0.0
+            current = {
+                "id": f"{group['id']}-b{len(batches) + 1:02d}",
+                "generator": profile.generator,
+                **_generator(testbed.catalog, profile.generator),
+                "trials": [],
+            }
+            batches.append(current)
+        seconds += length
+        options = dict(profile.options)
+        for axis, value in point.items():
+            if axis in own and own[axis].level == "trial" and value != NONE:
+                options.update(own[axis].values[value])
+        interface, server = endpoint_path(topology, "client", profile.ip_version)
+        server_interface, client = endpoint_path(topology, "server", profile.ip_version)
+        pid = point_id(testbed.name, point)
+        port = FIRST_PORT + len(current["trials"])
+        current["trials"].append(
+            {
+                "id": f"{pid}-r{repetition}-a1",
+                "point_id": pid,
+                "repetition": repetition,
+                "attempt": 1,
+                # a server of its own for each trial, so that none measures what another one left behind
+                "instance": f"{current['id']}-p{port}",
+                "interface": interface,
+                "server_interface": server_interface,
+                "options": {
+                    **options,
+                    "server": server,
+                    "bind": client,
+                    "port": port,
+                    "direction": point["direction"],
+                    "duration_s": profile.duration_s,
+                    "warmup_s": profile.warmup_s,
+                    "interval_s": profile.interval_s,
+                },
+            }
+        )
+    return batches
+
+
+def keep_missing(testbed: Testbed, attempts: t.Mapping[tuple[str, int], tuple[int, bool]]) -> None:
+    """Leave out of the plan what is done, and number what is tried again.
+
+    :param attempts: for (point id, repetition): its highest attempt, and whether that one counts as done.
+    """
+    for group in testbed.groups:
+        for batch in group["batches"]:
+            left = []
+            for trial in batch["trials"]:
+                attempt, done = attempts.get((trial["point_id"], trial["repetition"]), (0, False))
+                if done:
+                    continue
+                trial["attempt"] = attempt + 1
+                trial["id"] = f"{trial['point_id']}-r{trial['repetition']}-a{trial['attempt']}"
+                left.append(trial)
+            batch["trials"] = left
+        group["batches"] = [b for b in group["batches"] if b["trials"]]
+    testbed.groups = [g for g in testbed.groups if g["batches"]]
+
+
+def traffic_seconds(trials: t.Iterable[t.Mapping[str, t.Any]]) -> float:
+    return sum(float(trial["options"]["duration_s"]) for trial in trials)
+
+
+def forecast_s(testbed: Testbed) -> float:
+    """About how long the testbed's trials will take, set-up of its groups included, in seconds."""
+    trials = testbed.trials
+    warmup = sum(float(trial["options"]["warmup_s"]) for trial in trials)
+    return (
+        traffic_seconds(trials) + warmup + FORECAST_TRIAL_S * len(trials) + FORECAST_GROUP_S * len(testbed.groups)
+    )

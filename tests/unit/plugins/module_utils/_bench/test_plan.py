@@ -1,0 +1,265 @@
+# Copyright (c) 2026 fastpath.bench contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import copy
+import pathlib
+
+import pytest
+import yaml
+
+from ansible_collections.fastpath.bench.plugins.module_utils._bench import plan as planning
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.catalog import catalog_of
+from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
+
+ROOT = pathlib.Path(__file__).resolve().parents[5]
+SHIPPED = yaml.safe_load((ROOT / "playbooks/vars/catalog.yml").read_text())["bench_shipped"]
+LAB = yaml.safe_load((ROOT / "inventories/lab/group_vars/all/bench.yml").read_text())
+HOSTS = ["client", "dut", "server"]
+
+
+def lab(**changes):
+    variables = copy.deepcopy(LAB)
+    variables.update(changes)
+    return variables
+
+
+def plan(variables, hosts=HOSTS, name="lab"):
+    return planning.plan_testbed(name, hosts, variables["bench_matrix"], catalog_of(variables, SHIPPED))
+
+
+def with_matrix(**changes):
+    return lab(bench_matrix={**copy.deepcopy(LAB["bench_matrix"]), **changes})
+
+
+def with_axes(**axes):
+    matrix = copy.deepcopy(LAB["bench_matrix"])
+    matrix["axes"].update(axes)
+    return lab(bench_matrix=matrix)
+
+
+def test_the_demo_has_twelve_points_and_thirty_six_trials_in_two_setups():
+    testbed = plan(lab())
+    assert len(testbed.points) == 2 * 2 * 3
+    assert len(testbed.trials) == 36
+    assert [(g["topology"], g["datapath"]) for g in testbed.groups] == [("direct", "none"), ("routed", "kernel")]
+    assert planning.traffic_seconds(testbed.trials) == 72
+
+
+def test_repetitions_are_spread():
+    trials = plan(lab()).groups[0]["batches"][0]["trials"]
+    assert [t["repetition"] for t in trials] == [1] * 6 + [2] * 6 + [3] * 6
+    rounds = [[t["point_id"] for t in trials[i : i + 6]] for i in (0, 6, 12)]
+    assert all(len(set(r)) == 6 for r in rounds)
+    assert len({tuple(r) for r in rounds}) > 1, "each round has an order of its own"
+
+
+def test_the_seed_alone_decides_the_order():
+    first, again = plan(lab()), plan(lab())
+    assert [t["id"] for t in first.trials] == [t["id"] for t in again.trials]
+    other = plan(with_matrix(seed=7))
+    assert sorted(t["id"] for t in other.trials) == sorted(t["id"] for t in first.trials)
+    assert [t["id"] for t in other.trials] != [t["id"] for t in first.trials]
+
+
+def test_interleaved_visits_each_setup_once_per_repetition():
+    testbed = plan(with_matrix(order="interleaved"))
+    assert [g["topology"] for g in testbed.groups] == ["direct", "routed"] * 3
+    assert [{t["repetition"] for b in g["batches"] for t in b["trials"]} for g in testbed.groups] == [
+        {1}, {1}, {2}, {2}, {3}, {3},
+    ]
+
+
+def test_ports_and_instances_are_unique_in_a_batch():
+    for group in plan(lab()).groups:
+        for batch in group["batches"]:
+            assert len({t["options"]["port"] for t in batch["trials"]}) == len(batch["trials"])
+            assert len({t["instance"] for t in batch["trials"]}) == len(batch["trials"])
+
+
+def test_addresses_and_routes_of_the_routed_topology():
+    routed = plan(lab()).groups[1]
+    assert routed["hosts"]["client"]["routes"] == [
+        {"dst": "10.73.2.0/24", "via": "10.73.1.254", "dev": "eth1"},
+        {"dst": "fd73:2::/64", "via": "fd73:1::fe", "dev": "eth1"},
+    ]
+    assert routed["hosts"]["server"]["routes"][0] == {"dst": "10.73.1.0/24", "via": "10.73.2.254", "dev": "eth1"}
+    assert routed["hosts"]["dut"]["routes"] == []
+    trial = routed["batches"][0]["trials"][0]
+    assert (trial["options"]["server"], trial["options"]["bind"], trial["interface"]) == ("10.73.2.1", "10.73.1.1", "eth1")
+
+
+def test_a_chain_of_two_duts_routes_through_both():
+    variables = lab()
+    variables["bench_topologies"] = {
+        "routed": {
+            "parts": {"client": "a", "dut1": "b", "dut2": "c", "server": "d"},
+            "links": [
+                {"ends": [{"part": "client", "interface": "e1", "addresses": ["10.0.1.1/24"]},
+                          {"part": "dut1", "interface": "e1", "addresses": ["10.0.1.2/24"]}]},
+                {"ends": [{"part": "dut1", "interface": "e2", "addresses": ["10.0.2.1/24"]},
+                          {"part": "dut2", "interface": "e1", "addresses": ["10.0.2.2/24"]}]},
+                {"ends": [{"part": "dut2", "interface": "e2", "addresses": ["10.0.3.1/24"]},
+                          {"part": "server", "interface": "e1", "addresses": ["10.0.3.2/24"]}]},
+            ],
+        }
+    }
+    variables["bench_matrix"] = {"axes": {"topology": ["routed"], "traffic": ["tcp_single"]}}
+    group = plan(variables, ["a", "b", "c", "d"]).groups[0]
+    assert [(r["dst"], r["via"]) for r in group["hosts"]["a"]["routes"]] == [
+        ("10.0.2.0/24", "10.0.1.2"), ("10.0.3.0/24", "10.0.1.2"),
+    ]
+    assert [(r["dst"], r["via"]) for r in group["hosts"]["b"]["routes"]] == [("10.0.3.0/24", "10.0.2.2")]
+    assert group["duts"] == ["b", "c"]
+
+
+def test_exclude_and_include():
+    variables = with_matrix(
+        exclude=[{"topology": "direct", "direction": ["reverse", "both"]}],
+        include=[{"topology": "direct", "traffic": "udp_large", "direction": "both"}],
+    )
+    points = {pid for pid in plan(variables).points}
+    assert len(points) == 12 - 4 + 1
+    assert "lab.direct.none.udp_large.both" in points
+
+
+def test_a_users_trial_axis_changes_the_generators_options():
+    variables = with_axes(streams=["one", "many"])
+    variables["bench_axes"] = {
+        "streams": {"level": "trial", "values": {"one": {"parallel": 1}, "many": {"parallel": 8}}}
+    }
+    trials = plan(variables).trials
+    assert {t["options"]["parallel"] for t in trials if ".many" in t["id"]} == {8}
+    assert {t["options"]["parallel"] for t in trials if ".one" in t["id"]} == {1}
+
+
+def test_a_users_setup_axis_makes_setups_of_its_own_and_means_nothing_without_a_dut():
+    variables = with_axes(rps=["no", "all"])
+    variables["bench_matrix"]["axes"]["rps"] = ["unset", "all"]
+    variables["bench_axes"] = {
+        "rps": {"values": {"unset": {"kernel_router_rps": ""}, "all": {"kernel_router_rps": "3"}}}
+    }
+    testbed = plan(variables)
+    assert [g["settings"].get("rps") for g in testbed.groups] == ["none", "unset", "all"]
+    assert testbed.groups[2]["vars"] == {"kernel_router_rps": "3"}
+    assert len(testbed.points) == 6 + 12
+
+
+def test_what_is_done_is_left_out_and_what_failed_gets_the_next_attempt():
+    testbed = plan(lab())
+    done = {(t["point_id"], t["repetition"]): (1, True) for t in testbed.trials if t["repetition"] < 3}
+    failed = next(t for t in testbed.trials if t["repetition"] == 3)
+    done[failed["point_id"], 3] = (2, False)
+    planning.keep_missing(testbed, done)
+    assert len(testbed.trials) == 12
+    assert [t["id"] for t in testbed.trials if t["point_id"] == failed["point_id"]] == [failed["point_id"] + "-r3-a3"]
+
+
+def test_the_baseline_of_a_routed_point_is_the_direct_one():
+    testbed = plan(lab())
+    points = [entry["point"] for entry in testbed.points.values()]
+    routed = testbed.points["lab.routed.kernel.tcp_large.both"]["point"]
+    assert planning.baseline_of(routed, {"topology": "direct"}, points) == {
+        "topology": "direct", "datapath": "none", "traffic": "tcp_large", "direction": "both",
+    }
+    direct = testbed.points["lab.direct.none.tcp_large.both"]["point"]
+    assert planning.baseline_of(direct, {"topology": "direct"}, points) is None
+
+
+BAD = [
+    (with_axes(traffic=["tcp_lage"]), "bench_matrix.axes.traffic[0]", "Did you mean 'tcp_large'"),
+    (with_axes(topology=["dirct"]), "bench_matrix.axes.topology", "Did you mean 'direct'"),
+    (with_axes(direction=["up"]), "bench_matrix.axes.direction[0]", "forward"),
+    (with_axes(datapth=["kernel"]), "bench_matrix.axes", "Did you mean 'datapath'"),
+    (with_axes(direction=[]), "bench_matrix.axes.direction", "no value"),
+    (with_axes(direction=["forward", "forward"]), "bench_matrix.axes.direction[1]", "listed twice"),
+    (with_axes(datapath=["none"]), "bench_matrix.axes.datapath", "has a DUT"),
+    (with_matrix(repeats=0), "bench_matrix.repeats", "1 to 10000"),
+    (with_matrix(repeats=1.5), "bench_matrix.repeats", "whole number"),
+    (with_matrix(order="any"), "bench_matrix.order", "spread"),
+    (with_matrix(seed="x"), "bench_matrix.seed", "number"),
+    (with_matrix(repeat=3), "bench_matrix", "Did you mean 'repeats'"),
+    (with_matrix(exclude=[{"topology": ["direct", "routed"]}]), "bench_matrix", "no point is left"),
+    (with_matrix(exclude=[{"traffic": "udp_large"}]), "bench_matrix.exclude[0]", "matches no point"),
+    (with_matrix(exclude=[{}]), "bench_matrix.exclude[0]", "names no axis"),
+    (with_matrix(include=[{"topology": "other"}]), "bench_matrix.include[0]", "direct"),
+    (with_matrix(baseline={"topology": ["direct", "routed"]}), "bench_matrix.baseline.topology", "one value"),
+    (lab(bench_duration_s=0), "bench_traffic.tcp_large.duration_s", "more than 0"),
+    (lab(bench_duration_s="long"), "bench_traffic.tcp_large.duration_s", "number"),
+    (lab(bench_duration_s=0.1), "bench_traffic.tcp_large.interval_s", "longer than"),
+    (lab(bench_warmup_s=-1), "bench_traffic.tcp_large.warmup_s", "0 or more"),
+    (lab(bench_traffic={"tcp_large": {"generator": "iperf9"}}), "bench_traffic.tcp_large.generator", "iperf2"),
+    (lab(bench_traffic={"tcp_large": {"generator": "iperf2", "headline": "speed"}}), "bench_traffic.tcp_large.headline", "goodput"),
+    (lab(bench_traffic={"tcp_large": {"generator": "iperf2", "ip_version": 5}}), "bench_traffic.tcp_large.ip_version", "4 or 6"),
+    (lab(bench_traffic=[]), "bench_traffic", "mapping"),
+]
+
+
+@pytest.mark.parametrize(("variables", "where", "hint"), BAD, ids=[f"{where}: {hint}" for _v, where, hint in BAD])
+def test_a_mistake_is_one_clear_error(variables, where, hint):
+    with pytest.raises(BenchError) as caught:
+        plan(variables)
+    assert caught.value.where == where
+    assert hint in caught.value.message
+
+
+def _link(*ends, **more):
+    return {"ends": [{"part": p, "interface": i, "addresses": a} for p, i, a in ends], **more}
+
+
+GOOD_END = ("client", "eth2", ["10.0.0.1/24"])
+BAD_TOPOLOGIES = [
+    ({"parts": {"client": "client"}, "links": []}, "no server"),
+    ({"parts": {"client": "client", "server": "nowhere"}, "links": []}, "not in the inventory"),
+    ({"parts": {"client": "client", "server": "client"}, "links": []}, "two parts"),
+    ({"parts": {"client": "client", "switch": "dut"}, "links": []}, "no part"),
+    ({"parts": {"client": "client", "server": "server"}, "links": []}, "no server"),
+    ({"links": [_link(GOOD_END, ("server", "eth2", ["10.0.1.2/24"]))]}, "different networks"),
+    ({"links": [_link(GOOD_END, ("server", "eth2", ["10.0.0.1/24"]))]}, "given twice"),
+    ({"links": [_link(GOOD_END, ("server", "eth2", ["10.0.0.2"]))]}, "no prefix length"),
+    ({"links": [_link(GOOD_END, ("server", "eth2", ["10.0.0.0/24"]))]}, "network itself"),
+    ({"links": [_link(GOOD_END, ("server", "eth2", ["10.0.0.300/24"]))]}, "no address"),
+    ({"links": [_link(GOOD_END, ("server", "a-name-of-16-ch.", ["10.0.0.2/24"]))]}, "15 characters"),
+    ({"links": [_link(GOOD_END, ("server", "eth2", []))]}, "has no IPv4 address"),
+    ({"links": [_link(GOOD_END)]}, "at least two ends"),
+    ({"links": [_link(GOOD_END, ("server", "eth2", ["10.0.0.2/24"]), mtu_bytes=67)]}, "68 to 65535"),
+    ({"links": [_link(GOOD_END, ("server", "eth2", ["10.0.0.2/24"]))] * 2}, "end of two links"),
+    ({"links": [_link(GOOD_END, ("server", "eth2", ["10.0.0.2/24"]))], "route": []}, "Did you mean 'routes'"),
+]
+
+
+@pytest.mark.parametrize(("topology", "hint"), BAD_TOPOLOGIES, ids=[h for _t, h in BAD_TOPOLOGIES])
+def test_a_wrong_topology_is_one_clear_error(topology, hint):
+    variables = lab()
+    variables["bench_topologies"]["direct"] = {"parts": {"client": "client", "server": "server"}, **topology}
+    with pytest.raises(BenchError) as caught:
+        plan(variables)
+    assert "bench_topologies.direct" in str(caught.value.where)
+    assert hint in caught.value.message
+
+
+def test_a_bare_off_in_yaml_is_pointed_out():
+    with pytest.raises(BenchError, match="quotes"):
+        plan(with_axes(direction=[False]))
+
+
+def test_an_ip_version_without_a_path_is_refused():
+    variables = lab(bench_traffic={"tcp_large": {"generator": "iperf2", "ip_version": 6}})
+    for link in variables["bench_topologies"]["direct"]["links"]:
+        for end in link["ends"]:
+            end["addresses"] = end["addresses"][:1]
+    with pytest.raises(BenchError, match="no IPv6 path"):
+        plan(variables)
+
+
+def test_setup_axis_values_must_set_the_same_variables():
+    variables = lab(bench_axes={"rps": {"values": {"a": {"x": 1}, "b": {}}}})
+    with pytest.raises(BenchError, match="which another value sets"):
+        plan(variables)
+
+
+def test_long_batches_are_cut():
+    batches = plan(with_matrix(repeats=40)).groups[0]["batches"]
+    assert sum(len(b["trials"]) for b in batches) == 240
+    assert max(len(b["trials"]) for b in batches) <= planning.BATCH_MAX_TRIALS
