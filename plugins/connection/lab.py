@@ -1,0 +1,194 @@
+# Copyright (c) 2026 fastpath.bench contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Connection into the hosts of the one-machine lab."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: lab
+short_description: Reach the hosts of a fastpath lab on this machine
+version_added: 0.1.0
+author:
+  - fastpath.bench contributors (@fastpath)
+description:
+  - Runs commands in a lab host that M(fastpath.bench.lab) built, as root, by entering the host's namespaces.
+  - The host is found by its name and the lab's; the inventory holds no process number or other state.
+  - On a controller that is not run by root, C(sudo -n) is used.
+options:
+  lab_name:
+    description: Name of the lab.
+    type: str
+    default: default
+    vars:
+      - name: lab_name
+      - name: ansible_lab_name
+  remote_addr:
+    description: Name of the host in the lab.
+    type: str
+    default: inventory_hostname
+    vars:
+      - name: inventory_hostname
+      - name: ansible_host
+      - name: ansible_lab_host
+  executable:
+    description: The shell that runs commands in the host.
+    type: str
+    default: /bin/sh
+    vars:
+      - name: ansible_executable
+  pipelining:
+    description:
+      - Feed modules through standard input instead of copying them to the host first. There is nothing against it
+        here, so it is on unless switched off.
+    type: boolean
+    default: true
+    vars:
+      - name: ansible_pipelining
+"""
+
+EXAMPLES = r"""
+# inventories/lab/hosts.yml
+all:
+  vars:
+    ansible_connection: fastpath.bench.lab
+    ansible_python_interpreter: /usr/bin/python3
+    lab_name: default
+  hosts:
+    client:
+    dut:
+    server:
+"""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import typing as t
+
+from ansible.errors import AnsibleConnectionFailure, AnsibleError, AnsibleFileNotFound
+from ansible.plugins.connection import ConnectionBase
+from ansible.utils.display import Display
+from ansible_collections.fastpath.bench.plugins.module_utils._lab.machine import Process
+from ansible_collections.fastpath.bench.plugins.module_utils._lab.names import LabNames
+
+display = Display()
+
+#: What root finds after logging in, whatever the controller's own environment is.
+ENVIRONMENT = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": "/root",
+    "USER": "root",
+    "LOGNAME": "root",
+    "SHELL": "/bin/sh",
+    "LANG": "C.UTF-8",
+}
+
+
+class Connection(ConnectionBase):
+    """Commands and files by way of nsenter."""
+
+    transport = "fastpath.bench.lab"
+    has_pipelining = True
+    has_tty = False
+    default_user = "root"
+
+    _host: str
+    _lab: str
+    _init: Process
+    _cgroup: str
+
+    def _connect(self) -> Connection:
+        if not self._connected:
+            self._host = self.get_option("remote_addr")
+            self._lab = self.get_option("lab_name")
+            self._find()
+            display.vvv(f"LAB {self._lab}: first process is {self._init.pid}", host=self._host)
+            self._connected = True
+        return self
+
+    def _find(self) -> None:
+        path = LabNames(self._lab).init_file(self._host)
+        try:
+            with open(path, encoding="utf-8") as source:
+                record = json.load(source)
+        except (FileNotFoundError, NotADirectoryError):
+            raise AnsibleConnectionFailure(
+                f"host {self._host} of lab {self._lab} is not up. Run the playbook fastpath.bench.lab_up."
+            ) from None
+        self._init = Process(record["pid"], record["start_ticks"])
+        self._cgroup = record["cgroup"]
+        self._check_alive("has died")
+
+    def _check_alive(self, how: str) -> None:
+        if not self._init.alive():
+            self._connected = False
+            raise AnsibleConnectionFailure(
+                f"host {self._host} of lab {self._lab} {how}. The playbook fastpath.bench.lab_up starts it again."
+            )
+
+    def _command(self, command: str) -> list[str]:
+        enter = [
+            *("nsenter", "--target", str(self._init.pid)),
+            *("--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--"),
+            *("/usr/bin/env", "-i", *(f"{name}={value}" for name, value in ENVIRONMENT.items())),
+            *(self.get_option("executable"), "-c", f"cd && {command}"),
+        ]
+        # The shell moves itself into the host's control group, so that what is started there is counted there.
+        join = ["/bin/sh", "-c", 'echo 0 2>/dev/null >"$0/cgroup.procs"; exec "$@"', self._cgroup, *enter]
+        if os.geteuid() == 0:
+            return join
+        if shutil.which("sudo") is None:
+            raise AnsibleConnectionFailure("entering a lab host needs root, and sudo is not installed")
+        return ["sudo", "-n", *join]
+
+    def _run(
+        self, command: str, *, stdin: t.Any = subprocess.PIPE, data: bytes | None = None
+    ) -> tuple[int, bytes, bytes]:
+        try:
+            process = subprocess.Popen(
+                self._command(command), stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/"
+            )
+        except FileNotFoundError as exc:
+            raise AnsibleConnectionFailure(f"{exc.filename} is not installed") from exc
+        stdout, stderr = process.communicate(data)
+        if process.returncode != 0:
+            # A host that dies takes its processes along; their exit status says nothing about the command then.
+            self._check_alive("died while a command ran")
+            if stderr.startswith(b"sudo: "):
+                raise AnsibleConnectionFailure(f"entering a lab host needs root: {stderr.decode('utf-8', 'replace')}")
+        return process.returncode, stdout, stderr
+
+    def exec_command(self, cmd: str, in_data: bytes | None = None, sudoable: bool = True) -> tuple[int, bytes, bytes]:
+        super().exec_command(cmd, in_data=in_data, sudoable=sudoable)
+        display.vvv(f"EXEC {cmd}", host=self._host)
+        return self._run(cmd, data=in_data or b"")
+
+    def put_file(self, in_path: str, out_path: str) -> None:
+        super().put_file(in_path, out_path)
+        display.vvv(f"PUT {in_path} TO {out_path}", host=self._host)
+        try:
+            with open(in_path, "rb") as source:
+                code, _out, err = self._run(f"cat > {shlex.quote(out_path)}", stdin=source)
+        except FileNotFoundError as exc:
+            raise AnsibleFileNotFound(f"file or module does not exist: {in_path}") from exc
+        if code != 0:
+            raise AnsibleError(f"cannot write {out_path} in lab host {self._host}: {err.decode('utf-8', 'replace')}")
+
+    def fetch_file(self, in_path: str, out_path: str) -> None:
+        super().fetch_file(in_path, out_path)
+        display.vvv(f"FETCH {in_path} TO {out_path}", host=self._host)
+        code, out, err = self._run(f"cat {shlex.quote(in_path)}", data=b"")
+        if code != 0:
+            raise AnsibleError(f"cannot read {in_path} in lab host {self._host}: {err.decode('utf-8', 'replace')}")
+        with open(out_path, "wb") as target:
+            target.write(out)
+
+    def reset(self) -> None:
+        """Look for the host anew: it may have been started again."""
+        self.close()
+        self._connect()
+
+    def close(self) -> None:
+        self._connected = False

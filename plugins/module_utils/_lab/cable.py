@@ -1,0 +1,164 @@
+# Copyright (c) 2026 fastpath.bench contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Cables: veth pairs made straight inside the namespaces of two nodes. Nothing shows in the machine's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import typing as t
+
+from ansible_collections.fastpath.bench.plugins.module_utils._lab import machine
+from ansible_collections.fastpath.bench.plugins.module_utils._lab.machine import LabError
+from ansible_collections.fastpath.bench.plugins.module_utils._lab.names import LabNames
+from ansible_collections.fastpath.bench.plugins.module_utils._lab.plan import FoundEnd
+from ansible_collections.fastpath.bench.plugins.module_utils._lab.topology import BRIDGE_DEVICE, Cable, Endpoint
+
+#: The short names that ``ethtool -K`` takes, as ``ethtool -k`` prints them. Other features have one name only.
+LONG_NAMES = {
+    "rx": "rx-checksumming",
+    "tx": "tx-checksumming",
+    "sg": "scatter-gather",
+    "tso": "tcp-segmentation-offload",
+    "gso": "generic-segmentation-offload",
+    "gro": "generic-receive-offload",
+    "lro": "large-receive-offload",
+    "rxvlan": "rx-vlan-offload",
+    "txvlan": "tx-vlan-offload",
+    "ntuple": "ntuple-filters",
+    "rxhash": "receive-hashing",
+}
+
+
+def make_netns(names: LabNames, node: str) -> None:
+    machine.run(["ip", "netns", "add", names.netns(node)])
+
+
+def has_netns(names: LabNames, node: str) -> bool:
+    """Whether the file is a namespace; a call that was killed can leave an empty file."""
+    try:
+        return os.stat(names.netns_file(node)).st_dev == os.stat("/proc/self/ns/net").st_dev
+    except FileNotFoundError:
+        return False
+
+
+def remove_netns(names: LabNames, node: str) -> None:
+    path = names.netns_file(node)
+    if has_netns(names, node):
+        machine.kill_in_netns(path)
+        # The kernel removes a namespace's interfaces some time later, but a cable's far end has to be gone now.
+        for interface in links_in(names.netns(node)):
+            if "link_netnsid" in interface or interface.get("link"):
+                machine.run(["ip", "-n", names.netns(node), "link", "del", interface["ifname"]], check=False)
+        machine.run(["ip", "netns", "del", names.netns(node)], check=False)
+    machine.unmount(path)
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+def make_bridge(names: LabNames, node: str) -> None:
+    """A plain switch: no spanning tree, no delay, no snooping, no addresses."""
+    in_netns = ["nsenter", f"--net={names.netns_file(node)}", "--"]
+    machine.run(
+        [*in_netns, "ip", "-batch", "-"],
+        stdin=f"link set lo up\n"
+        f"link add {BRIDGE_DEVICE} type bridge stp_state 0 forward_delay 0 mcast_snooping 0\n"
+        f"link set {BRIDGE_DEVICE} addrgenmode none\n"
+        f"link set {BRIDGE_DEVICE} up\n",
+    )
+
+
+def links_in(netns: str) -> list[dict[str, t.Any]]:
+    printed = machine.run(["ip", "-n", netns, "-json", "-details", "link", "show"]).stdout
+    # Some versions print nothing at all for an empty list.
+    return t.cast("list[dict[str, t.Any]]", json.loads(printed or "[]"))
+
+
+def find_ends(links: t.Mapping[str, list[dict[str, t.Any]]]) -> dict[str, FoundEnd]:
+    """The interfaces of the lab's nodes, from what ``ip -details link`` shows in each, paired by index."""
+    by_index = {(node, link["ifindex"]): link for node, shown in links.items() for link in shown}
+    ends: dict[str, FoundEnd] = {}
+    for node, shown in links.items():
+        for link in shown:
+            if link["ifname"] in ("lo", BRIDGE_DEVICE):
+                continue
+            peer = None
+            if "link_index" in link and link.get("linkinfo", {}).get("info_kind") == "veth":
+                for (other, index), candidate in by_index.items():
+                    if other != node and index == link["link_index"] and _is_peer(link, candidate):
+                        peer = f"{other}:{candidate['ifname']}"
+            ends[f"{node}:{link['ifname']}"] = FoundEnd(peer, link.get("num_rx_queues", 1))
+    return ends
+
+
+def _is_peer(link: dict[str, t.Any], candidate: dict[str, t.Any]) -> bool:
+    return candidate.get("link_index") == link["ifindex"] and candidate.get("linkinfo", {}).get("info_kind") == "veth"
+
+
+def lay_command(names: LabNames, cable: Cable) -> str:
+    """One line for ``ip -batch``."""
+
+    def end(endpoint: Endpoint) -> str:
+        return (
+            f"name {endpoint.interface} netns {names.netns(endpoint.node)} mtu {endpoint.mtu_bytes}"
+            f" numtxqueues {endpoint.queues} numrxqueues {endpoint.queues}"
+        )
+
+    return f"link add {end(cable.a)} type veth peer {end(cable.b)}\n"
+
+
+def lay(names: LabNames, cables: t.Sequence[Cable], bridges: t.Container[str]) -> None:
+    if not cables:
+        return
+    machine.run(["ip", "-batch", "-"], stdin="".join(lay_command(names, cable) for cable in cables))
+    by_node: dict[str, list[Endpoint]] = {}
+    for cable in cables:
+        for end in cable.ends:
+            by_node.setdefault(end.node, []).append(end)
+    for node, ends in by_node.items():
+        lines = []
+        for end in ends:
+            if node in bridges:
+                lines.append(f"link set {end.interface} addrgenmode none")
+                lines.append(f"link set {end.interface} master {BRIDGE_DEVICE}")
+            lines.append(f"link set {end.interface} up")
+        machine.run(["ip", "-n", names.netns(node), "-batch", "-"], stdin="\n".join(lines) + "\n")
+
+
+def cut(names: LabNames, end_key: str) -> None:
+    node, _, interface = end_key.partition(":")
+    machine.run(["ip", "-n", names.netns(node), "link", "del", interface])
+
+
+def set_end(names: LabNames, end: Endpoint) -> None:
+    """Set an interface's MTU and offloads, and read them back."""
+    netns = names.netns(end.node)
+    machine.run(["ip", "-n", netns, "link", "set", end.interface, "mtu", str(end.mtu_bytes)])
+    if not end.offloads:
+        return
+    in_netns = ["nsenter", f"--net={names.netns_file(end.node)}", "--"]
+    wanted = [word for name, on in end.offloads for word in (name, "on" if on else "off")]
+    done = machine.run([*in_netns, "ethtool", "-K", end.interface, *wanted], check=False)
+    features = parse_features(machine.run([*in_netns, "ethtool", "-k", end.interface]).stdout)
+    wrong = [name for name, on in end.offloads if features.get(LONG_NAMES.get(name, name)) != on]
+    if wrong:
+        raise LabError(
+            f"offloads not as asked after ethtool -K: {', '.join(wrong)}"
+            + (f" ({done.stderr.strip()})" if done.stderr.strip() else ""),
+            where=end.key,
+            code="offload_refused",
+        )
+
+
+def parse_features(text: str) -> dict[str, bool]:
+    """The features that ``ethtool -k`` prints."""
+    features = {}
+    for line in text.splitlines():
+        match = re.fullmatch(r"\s*([a-z0-9-]+): (on|off)(?: \[.*\])?\s*", line)
+        if match:
+            features[match.group(1)] = match.group(2) == "on"
+    return features

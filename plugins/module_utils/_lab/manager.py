@@ -1,0 +1,267 @@
+# Copyright (c) 2026 fastpath.bench contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bring a lab into the state asked for: look, plan, apply, look again."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import time
+import typing as t
+
+from ansible_collections.fastpath.bench.plugins.module_utils._common.paths import LAB_DIR
+from ansible_collections.fastpath.bench.plugins.module_utils._lab import cable, launch, machine
+from ansible_collections.fastpath.bench.plugins.module_utils._lab.machine import LabError
+from ansible_collections.fastpath.bench.plugins.module_utils._lab.names import NETNS_DIR, LabNames
+from ansible_collections.fastpath.bench.plugins.module_utils._lab.plan import (
+    BOOTING,
+    DEAD,
+    RUNNING,
+    Found,
+    FoundNode,
+    Plan,
+    plan,
+)
+from ansible_collections.fastpath.bench.plugins.module_utils._lab.topology import KIND_BRIDGE, KIND_LINUX, Topology
+
+LOCK_TIMEOUT_S = 120.0
+
+
+class Lab:
+    """One lab by its name. Call :meth:`present`, :meth:`absent` or :meth:`gather`."""
+
+    def __init__(self, name: str, *, check_mode: bool = False) -> None:
+        self.names = LabNames(name)
+        self.check_mode = check_mode
+
+    # -- the three jobs ------------------------------------------------------------------------------------
+
+    def present(self, topology: Topology) -> dict[str, t.Any]:
+        machine.preflight()
+        with self._locked():
+            site = launch.survey()
+            found = self._look(site)
+            todo = plan(found, topology)
+            before = describe(found)
+            if self.check_mode:
+                return {
+                    "changed": todo.changed,
+                    "steps": todo.steps(),
+                    "before": before,
+                    "after": describe_wanted(topology),
+                    **before,
+                }
+            if todo.changed:
+                self._apply(todo, found, topology, site)
+                found = self._look(site)
+                left = plan(found, topology)
+                if left.changed:
+                    raise LabError(
+                        f"not as asked after all steps: {'; '.join(left.steps())}",
+                        where=f"lab {self.names.lab}",
+                        code="not_as_asked",
+                    )
+            after = describe(found)
+            return {"changed": todo.changed, "steps": todo.steps(), "before": before, "after": after, **after}
+
+    def absent(self) -> dict[str, t.Any]:
+        machine.preflight()
+        with self._locked():
+            site = launch.survey()
+            nodes = self._traces(site)
+            # The lock's own file alone is no lab.
+            changed = bool(nodes) or os.path.lexists(self.names.folder)
+            before = {"nodes": sorted(nodes)}
+            if changed and not self.check_mode:
+                self._remove_all(nodes, site)
+            after = {"nodes": [] if changed else sorted(nodes)}
+            return {
+                "changed": changed,
+                "steps": ["remove lab " + self.names.lab] if changed else [],
+                "before": before,
+                "after": after,
+                "hosts": {},
+                "bridges": [],
+                "cables": [],
+            }
+
+    def gather(self) -> dict[str, t.Any]:
+        machine.preflight()
+        with self._locked():
+            return {"changed": False, "steps": [], **describe(self._look(launch.survey()))}
+
+    # -- looking -------------------------------------------------------------------------------------------
+
+    def _traces(self, site: launch.Site) -> set[str]:
+        """All nodes of which anything is left, by their names alone."""
+        names = self.names
+        nodes = set(names.hosts_of_cgroups(site.cgroup_root, under_systemd=site.under_systemd))
+        with contextlib.suppress(FileNotFoundError):
+            nodes |= {node for entry in os.listdir(NETNS_DIR) if (node := names.node_of_netns(entry))}
+        with contextlib.suppress(FileNotFoundError):
+            with os.scandir(names.folder) as entries:
+                nodes |= {entry.name for entry in entries if entry.is_dir(follow_symlinks=False)}
+        return nodes
+
+    def _look(self, site: launch.Site) -> Found:
+        state = self._read_state()
+        nodes: dict[str, FoundNode] = {}
+        links: dict[str, list[dict[str, t.Any]]] = {}
+        for node in sorted(self._traces(site)):
+            netns = cable.has_netns(self.names, node)
+            if netns:
+                links[node] = cable.links_in(self.names.netns(node))
+            if node in state["bridges"]:
+                up = any(link["ifname"] == cable.BRIDGE_DEVICE for link in links.get(node, []))
+                nodes[node] = FoundNode(KIND_BRIDGE, RUNNING if up else DEAD)
+            else:
+                nodes[node] = FoundNode(KIND_LINUX, self._host_state(node, site) if netns else DEAD)
+        return Found(nodes, cable.find_ends(links), frozenset(state["ends"]), state["applied"])
+
+    def _host_state(self, host: str, site: launch.Site) -> str:
+        init = launch.find_init(self.names, host, site)
+        if init is None or not machine.same_file(f"/proc/{init.pid}/ns/net", self.names.netns_file(host)):
+            return DEAD
+        # Without the file the connection plugin does not find the host: the call that started it was killed.
+        if launch.is_ready(init) and os.path.exists(self.names.init_file(host)):
+            return RUNNING
+        return BOOTING
+
+    def _read_state(self) -> dict[str, t.Any]:
+        empty: dict[str, t.Any] = {"bridges": [], "ends": [], "applied": {}}
+        try:
+            with open(self.names.state_file, encoding="utf-8") as source:
+                return {**empty, **json.load(source)}
+        except (FileNotFoundError, json.JSONDecodeError):
+            return empty
+
+    def _write_state(self, **state: t.Any) -> None:
+        path = self.names.state_file
+        with open(path + ".new", "w", encoding="utf-8") as target:
+            json.dump(state, target, indent=1, sort_keys=True)
+        os.replace(path + ".new", path)
+
+    # -- changing ------------------------------------------------------------------------------------------
+
+    def _apply(self, todo: Plan, found: Found, topology: Topology, site: launch.Site) -> None:
+        names = self.names
+        self._mount_folder()
+        bridges = [node.name for node in topology.of_kind(KIND_BRIDGE)]
+        wanted_ends = {end.key: end for each in topology.cables for end in each.ends}
+        touched = {end.key for each in todo.lay for end in each.ends} | {end.key for end in todo.set}
+        applied = {key: value for key, value in found.applied.items() if key in wanted_ends and key not in touched}
+        # What is about to be made is written down before it is made.
+        self._write_state(bridges=bridges, ends=sorted({*found.known_ends, *wanted_ends}), applied=applied)
+
+        for key in todo.cut:
+            cable.cut(names, key)
+        for node in todo.remove:
+            self._remove_node(node, site, keep_disk=False)
+        for node in (*todo.make_bridge, *todo.start):
+            self._remove_node(node, site, keep_disk=True)
+            cable.make_netns(names, node)
+        started = {host: launch.start(names, host, site) for host in todo.start}
+        started.update(dict.fromkeys(todo.wait))
+        for node in todo.make_bridge:
+            cable.make_bridge(names, node)
+        cable.lay(names, todo.lay, bridges)
+        # A fresh cable has its MTU; what else is asked for differs from end to end.
+        fresh = [end for each in todo.lay for end in each.ends if end.offloads]
+        for end in (*fresh, *todo.set):
+            cable.set_end(names, end)
+        launch.wait_ready(names, started, site)
+        applied = {key: end.settings() for key, end in wanted_ends.items()}
+        self._write_state(bridges=bridges, ends=sorted(wanted_ends), applied=applied)
+
+    def _mount_folder(self) -> None:
+        folder = self.names.folder
+        os.makedirs(folder, exist_ok=True)
+        if not machine.is_mounted(folder):
+            # The upper layer of an overlay cannot lie in the layer below it, so it gets a file system of its own.
+            machine.run(["mount", "-t", "tmpfs", "-o", "mode=0755,size=50%", "fastpath-lab", folder])
+
+    def _remove_node(self, node: str, site: launch.Site, *, keep_disk: bool) -> None:
+        launch.stop(self.names, node, site)
+        cable.remove_netns(self.names, node)
+        if not keep_disk:
+            shutil.rmtree(self.names.host_folder(node), ignore_errors=True)
+
+    def _remove_all(self, nodes: t.Iterable[str], site: launch.Site) -> None:
+        for node in sorted(nodes):
+            self._remove_node(node, site, keep_disk=True)
+        machine.unmount(self.names.folder)
+        # What a killed call left below the mount point, or the bare folder itself.
+        shutil.rmtree(self.names.folder)
+        if not site.under_systemd:
+            top = f"{site.cgroup_root}/fastpath-lab"
+            for folder in (f"{top}/{self.names.lab}", top):
+                with contextlib.suppress(FileNotFoundError, OSError):
+                    os.rmdir(folder)
+
+    # -- one at a time -------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _locked(self) -> t.Iterator[None]:
+        """Hold the lab's lock; the kernel gives it back when its holder is killed."""
+        os.makedirs(LAB_DIR, exist_ok=True)
+        path = self.names.lock
+        deadline = time.monotonic() + LOCK_TIMEOUT_S
+        while True:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                owner = os.read(handle, 100).decode("ascii", "replace").strip()
+                os.close(handle)
+                if time.monotonic() > deadline:
+                    raise LabError(
+                        f"another call (process {owner or 'unknown'}) has worked on it for {LOCK_TIMEOUT_S:.0f} s",
+                        where=f"lab {self.names.lab}",
+                        code="locked",
+                    ) from None
+                time.sleep(0.05)
+                continue
+            # The holder before may have removed the file that was opened here.
+            if _is_file(handle, path):
+                break
+            os.close(handle)
+        try:
+            os.ftruncate(handle, 0)
+            os.write(handle, f"{os.getpid()}\n".encode("ascii"))
+            yield
+        finally:
+            if not os.path.lexists(self.names.folder):
+                os.unlink(path)
+            os.close(handle)
+            with contextlib.suppress(OSError):
+                os.rmdir(LAB_DIR)  # only when no lab is left
+
+
+def _is_file(handle: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def describe(found: Found) -> dict[str, t.Any]:
+    """A lab as found, for the module's result and its diff."""
+    cables = sorted({tuple(sorted((key, end.peer))) for key, end in found.ends.items() if end.peer})
+    return {
+        "hosts": {name: node.state for name, node in sorted(found.nodes.items()) if node.kind == KIND_LINUX},
+        "bridges": [name for name, node in sorted(found.nodes.items()) if node.kind == KIND_BRIDGE],
+        "cables": [{"endpoints": list(ends), "queues": found.ends[ends[0]].queues} for ends in cables],
+    }
+
+
+def describe_wanted(topology: Topology) -> dict[str, t.Any]:
+    cables = sorted((tuple(sorted(end.key for end in each.ends)), each.a.queues) for each in topology.cables)
+    return {
+        "hosts": {node.name: RUNNING for node in topology.of_kind(KIND_LINUX)},
+        "bridges": [node.name for node in topology.of_kind(KIND_BRIDGE)],
+        "cables": [{"endpoints": list(ends), "queues": queues} for ends, queues in cables],
+    }
