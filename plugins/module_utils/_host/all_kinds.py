@@ -1,0 +1,22 @@
+# Copyright (c) 2026 fastpath.bench contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Importing this makes every kind of setting known, which a restore needs."""
+
+from __future__ import annotations
+
+from ansible_collections.fastpath.bench.plugins.module_utils._host import (
+    address,
+    ethtool,
+    kernel_file,
+    link,
+    queue,
+    route,
+    sysctl,
+)
+
+KINDS = (
+    *(sysctl.Sysctl, kernel_file.SysFile, kernel_file.ProcFile),
+    *(link.Mtu, link.Up, link.Promisc, link.TxQueueLength, address.Addresses, route.Route),
+    *(ethtool.Features, ethtool.ChannelCounts, queue.RpsMask, queue.XpsMask, queue.RpsFlowCount),
+)

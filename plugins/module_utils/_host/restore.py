@@ -1,0 +1,238 @@
+# Copyright (c) 2026 fastpath.bench contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Put a host back as its journal says it was found.
+
+Safe to kill at any point and to run again: an entry leaves the journal only
+after all settings were read back.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
+from ansible_collections.fastpath.bench.plugins.module_utils._host.access import Access, KnobError, NotThere
+from ansible_collections.fastpath.bench.plugins.module_utils._host.journal import APPLIED, Entry, Journal, encode
+from ansible_collections.fastpath.bench.plugins.module_utils._host.knob import Knob, Value, make
+from ansible_collections.fastpath.bench.plugins.module_utils._host.reconcile import Change, finding, put_back
+
+
+@dataclasses.dataclass
+class Restored:
+    """What a restore did, or in check mode would do."""
+
+    changes: list[Change] = dataclasses.field(default_factory=list)
+    conflicts: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
+    findings: list[dict[str, t.Any]] = dataclasses.field(default_factory=list)
+    remaining: int = 0
+
+    def as_result(self) -> dict[str, t.Any]:
+        def shown(value: Value) -> t.Any:
+            return encode(value).get("value", "(not there)")
+
+        return {
+            "changed": bool(self.changes),
+            "complete": self.remaining == 0,
+            "remaining": self.remaining,
+            "restored": [
+                {
+                    "kind": change.knob.kind,
+                    "key": change.knob.key,
+                    "before": encode(change.before),
+                    "after": encode(change.after),
+                }
+                for change in self.changes
+            ],
+            "conflicts": self.conflicts,
+            "findings": self.findings,
+            "diff": {
+                "before": {repr(change.knob): shown(change.before) for change in self.changes},
+                "after": {repr(change.knob): shown(change.after) for change in self.changes},
+            },
+        }
+
+
+@dataclasses.dataclass
+class _Item:
+    entry: Entry
+    knob: Knob
+    now: Value
+    there: bool
+
+
+def restore(
+    journal: Journal,
+    access: Access,
+    *,
+    check_mode: bool = False,
+    force: bool = False,
+    take_over: bool = False,
+    part: str | None = None,
+) -> Restored:
+    """Go back to the found values.
+
+    :param force: also overwrite what someone else changed since.
+    :param take_over: also restore what another run left.
+    :param part: only what this part (a role) changed and no other part did too.
+    """
+    if check_mode:
+        journal.load()
+        if not take_over:
+            journal.check_claim()
+        return _Restorer(journal, access, force=force, part=part).judge()
+    if not _has_journal(journal):
+        return Restored()
+    with journal.locked(take_over=take_over):
+        return _Restorer(journal, access, force=force, part=part).run()
+
+
+def _has_journal(journal: Journal) -> bool:
+    """Without a journal there is nothing to restore, and no reason to make a folder."""
+    journal.load()
+    return bool(journal.entries() or journal.claim)
+
+
+def _identity(knob: Knob) -> str | None:
+    try:
+        return knob.identity()
+    except NotThere:
+        return None
+
+
+class _Restorer:
+    def __init__(self, journal: Journal, access: Access, *, force: bool, part: str | None) -> None:
+        self.journal = journal
+        self.access = access
+        self.force = force
+        self.part = part
+        self.result = Restored()
+        self.items: list[_Item] = []
+        self.gone: list[Entry] = []
+
+    def judge(self) -> Restored:
+        """Read all, and sort into: to restore, changed by someone else, gone."""
+        self._drop_void()
+        for entry in self._mine():
+            knob = make(self.access, entry.kind, entry.key)
+            if entry.identity is not None and _identity(knob) != entry.identity:
+                self._gone(entry, "its interface is gone or was made anew")
+                continue
+            try:
+                now, there = knob.read(), True
+            except KnobError:
+                now, there = None, False  # it may come back with another setting, or is reported below
+            if there and self._is_foreign(entry, knob, now) and not self.force:
+                self.result.conflicts.append(
+                    {
+                        "kind": entry.kind,
+                        "key": entry.key,
+                        "found": encode(entry.found),
+                        "applied": encode(entry.applied),
+                        "now": encode(now),
+                    }
+                )
+                continue
+            self.items.append(_Item(entry, knob, now, there))
+        if self.result.conflicts:
+            names = ", ".join(f"{c['kind']} {c['key']}" for c in self.result.conflicts)
+            self.result.findings.append(
+                finding(
+                    "changed_by_others",
+                    "warning",
+                    f"someone else changed since: {names}",
+                    "Left as it is; restore with force to go back to the values found first",
+                )
+            )
+        self.items.sort(key=lambda item: (item.knob.rank, -item.entry.order))
+        self.result.changes = [
+            Change(item.knob, item.now, item.entry.found)
+            for item in self.items
+            if item.there and not item.knob.same(item.now, item.entry.found)
+        ]
+        self.result.remaining = len(self.result.conflicts)
+        return self.result
+
+    def run(self) -> Restored:
+        self.judge()
+        # Others' entries may be disturbed by our way back: what they hold now is needed to tell that later.
+        others = self._others()
+        self.journal.begin_restore([item.entry for item in self.items])
+        left = put_back([(item.knob, item.entry.found) for item in self.items])
+        lost = {(knob.kind, knob.key) for knob, _, _ in left}
+        done = [item.entry for item in self.items if item.entry.name not in lost]
+        self.journal.finish_restore([*done, *self.gone], self._disturbed(others))
+        self.result.remaining += len(left)
+        if left:
+            told = "; ".join(f"{knob} should be {encode(value)}: {why}" for knob, value, why in left)
+            raise BenchError(
+                f"not all could be restored: {told}",
+                where=self.journal.path,
+                remedy=f"{len(done)} others are restored, these stay in the journal: restore again later",
+                code="not_restored",
+            )
+        if self.part is None:
+            self.journal.release()
+        return self.result
+
+    def _mine(self) -> list[Entry]:
+        if self.part is None:
+            return self.journal.entries()
+        mine = []
+        for entry in self.journal.entries():
+            if self.part not in entry.parts:
+                continue
+            if len(entry.parts) == 1:
+                mine.append(entry)
+            else:
+                others = ", ".join(part or "an unnamed part" for part in entry.parts if part != self.part)
+                self.result.findings.append(
+                    finding(
+                        "shared_setting",
+                        "info",
+                        f"{entry.kind} {entry.key} was also changed by {others}",
+                        "It is put back when that is restored too",
+                    )
+                )
+                entry.parts.remove(self.part)
+        return mine
+
+    def _others(self) -> list[tuple[Entry, Knob]]:
+        ours = {item.entry.name for item in self.items}
+        gone = {entry.name for entry in self.gone}
+        rows = []
+        for entry in self.journal.entries():
+            if entry.name in ours or entry.name in gone or entry.state != APPLIED:
+                continue
+            knob = make(self.access, entry.kind, entry.key)
+            try:
+                if knob.same(knob.read(), entry.applied):
+                    rows.append((entry, knob))
+            except KnobError:
+                continue
+        return rows
+
+    @staticmethod
+    def _disturbed(others: list[tuple[Entry, Knob]]) -> list[tuple[Entry, Value]]:
+        rows = []
+        for entry, knob in others:
+            try:
+                rows.append((entry, knob.read()))
+            except KnobError:
+                continue
+        return rows
+
+    def _drop_void(self) -> None:
+        for note in self.journal.drop_void():
+            self.result.findings.append(finding("journal_void", "info", note, "Nothing to do"))
+
+    def _gone(self, entry: Entry, why: str) -> None:
+        self.gone.append(entry)
+        self.result.findings.append(
+            finding("journal_void", "info", f"{entry.kind} {entry.key}: {why}, nothing to restore", "Nothing to do")
+        )
+
+    @staticmethod
+    def _is_foreign(entry: Entry, knob: Knob, now: Value) -> bool:
+        return entry.state == APPLIED and not knob.same(now, entry.applied) and not knob.same(now, entry.found)
