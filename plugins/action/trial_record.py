@@ -10,7 +10,7 @@ import pathlib
 import typing as t
 
 from ansible.plugins.action import ActionBase
-from ansible_collections.fastpath.bench.plugins.module_utils._bench.findings import judge_trial
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.findings import assess
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.merge import merge, raw_files
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.store import RunStore
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
@@ -70,7 +70,13 @@ class ActionModule(ActionBase):
             duts=group["duts"],
         )
         merged["setup"] = group["id"]
-        judge_trial(merged, context)
+        assessment = assess(merged)
+        merged.update(
+            status=assessment.status,
+            code=assessment.code,
+            reason=assessment.reason,
+            findings=[finding.as_dict() for finding in assessment.findings],
+        )
         merged["raw"] = [store.write_raw(name, text) for name, text in raw_files(trial, record, report).items()]
         store.write_trial(merged)
         with contextlib.suppress(FileNotFoundError):
