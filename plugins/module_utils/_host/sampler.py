@@ -641,17 +641,22 @@ class Recording:
                 f"this host's clock was set by {size:+.3f} s, {since:.1f} s after the sampler started, and "
                 "clock_offset_time does not say when the offset was measured"
             )
-        edges = [0, *(index for index, _size in self.steps), len(self.times)]
         local = measured - clock_offset_s
-        best: tuple[float, tuple[int, int]] | None = None
+        edges = [0, *(index for index, _size in self.steps), len(self.times)]
+        possible = []
         for first, last in zip(edges, edges[1:]):
-            begins = self.times[first] + self.offsets[first] if first else float("-inf")
-            ends = self.times[last - 1] + self.offsets[last - 1] if last < len(self.times) else float("inf")
-            distance = max(begins - local, local - ends, 0.0)
-            if best is None or distance < best[0]:
-                best = distance, (first, last)
-        assert best is not None
-        return best[1]
+            # If the offset belongs to this span, it was measured at this time of the monotonic clock.
+            at = local - self.offsets[first if first else last - 1]
+            begins = self.times[first] if first else float("-inf")
+            ends = self.times[last] if last < len(self.times) else float("inf")
+            if begins - STEP_S <= at <= ends + STEP_S:
+                possible.append((first, last))
+        if len(possible) == 1:
+            return possible[0]
+        return (
+            f"this host's clock was set while the sampler ran and showed clock_offset_time {len(possible)} times, "
+            "so it is not known which of its times the offset belongs to"
+        )
 
     def _monotonic(self, epoch: float, span: tuple[int, int]) -> float:
         """A wall clock instant of this host on the monotonic clock, following the slewing within the span."""

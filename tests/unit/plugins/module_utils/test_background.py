@@ -12,6 +12,7 @@ import sys
 import time
 
 import pytest
+
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._host import background
 
@@ -177,7 +178,7 @@ def test_fault_before_ready_reaches_the_starter(workers):
     def wrong(_control: background.Control) -> None:
         raise BenchError("no such thing", where="option x", remedy="Use another", code="nothing")
 
-    with pytest.raises(BenchError, match="option x: no such thing. Use another.") as caught:
+    with pytest.raises(BenchError, match=r"option x: no such thing\. Use another\.") as caught:
         workers.start("wrong", wrong, lifetime_s=5, title="t")
     assert caught.value.code == "nothing"
 
