@@ -5,6 +5,22 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+import typing as t
+
+from ansible.errors import AnsibleConnectionFailure, AnsibleError, AnsibleFileNotFound
+from ansible.plugins.connection import ConnectionBase
+from ansible.utils.display import Display
+
+from ansible_collections.fastpath.bench.plugins.module_utils._lab.machine import Process
+from ansible_collections.fastpath.bench.plugins.module_utils._lab.names import LabNames
+
 DOCUMENTATION = r"""
 name: lab
 short_description: Reach the hosts of a fastpath lab on this machine
@@ -60,19 +76,6 @@ all:
     server:
 """
 
-import json
-import os
-import shlex
-import shutil
-import subprocess
-import typing as t
-
-from ansible.errors import AnsibleConnectionFailure, AnsibleError, AnsibleFileNotFound
-from ansible.plugins.connection import ConnectionBase
-from ansible.utils.display import Display
-from ansible_collections.fastpath.bench.plugins.module_utils._lab.machine import Process
-from ansible_collections.fastpath.bench.plugins.module_utils._lab.names import LabNames
-
 display = Display()
 
 #: What root finds after logging in, whatever the controller's own environment is.
@@ -84,6 +87,9 @@ ENVIRONMENT = {
     "SHELL": "/bin/sh",
     "LANG": "C.UTF-8",
 }
+
+#: How long a host's first process may outlive a command that was killed with it.
+DYING_S = 0.3
 
 
 class Connection(ConnectionBase):
@@ -98,6 +104,7 @@ class Connection(ConnectionBase):
     _lab: str
     _init: Process
     _cgroup: str
+    _withheld: list[int]
 
     def _connect(self) -> Connection:
         if not self._connected:
@@ -119,6 +126,7 @@ class Connection(ConnectionBase):
             ) from None
         self._init = Process(record["pid"], record["start_ticks"])
         self._cgroup = record["cgroup"]
+        self._withheld = record["withheld"]
         self._check_alive("has died")
 
     def _check_alive(self, how: str) -> None:
@@ -132,6 +140,9 @@ class Connection(ConnectionBase):
         enter = [
             *("nsenter", "--target", str(self._init.pid)),
             *("--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--"),
+            # Entering namespaces takes no right away: what the host's own root may not do (set the machine's clock,
+            # load modules) is taken away here.
+            *("setpriv", "--bounding-set", ",".join(f"-cap_{number}" for number in self._withheld), "--"),
             *("/usr/bin/env", "-i", *(f"{name}={value}" for name, value in ENVIRONMENT.items())),
             *(self.get_option("executable"), "-c", f"cd && {command}"),
         ]
@@ -144,21 +155,29 @@ class Connection(ConnectionBase):
         return ["sudo", "-n", *join]
 
     def _run(
-        self, command: str, *, stdin: t.Any = subprocess.PIPE, data: bytes | None = None
+        self, command: str, *, stdin: t.Any = subprocess.PIPE, stdout: t.Any = subprocess.PIPE, data: bytes = b""
     ) -> tuple[int, bytes, bytes]:
         try:
             process = subprocess.Popen(
-                self._command(command), stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/"
+                self._command(command), stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, cwd="/"
             )
         except FileNotFoundError as exc:
             raise AnsibleConnectionFailure(f"{exc.filename} is not installed") from exc
-        stdout, stderr = process.communicate(data)
+        out, err = process.communicate(data if stdin == subprocess.PIPE else None)
         if process.returncode != 0:
-            # A host that dies takes its processes along; their exit status says nothing about the command then.
-            self._check_alive("died while a command ran")
-            if stderr.startswith(b"sudo: "):
-                raise AnsibleConnectionFailure(f"entering a lab host needs root: {stderr.decode('utf-8', 'replace')}")
-        return process.returncode, stdout, stderr
+            self._check_failure(process.returncode, err)
+        return process.returncode, out or b"", err
+
+    def _check_failure(self, code: int, err: bytes) -> None:
+        """Tell a command that failed from a host that is gone."""
+        # A host that dies takes its processes along; its first process may go a moment after the command.
+        deadline = time.monotonic() + DYING_S
+        killed = code in (-signal.SIGKILL, 128 + signal.SIGKILL)
+        while killed and self._init.alive() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self._check_alive("died while a command ran")
+        if os.geteuid() != 0 and err.startswith(b"sudo: "):
+            raise AnsibleConnectionFailure(f"entering a lab host needs root: {err.decode('utf-8', 'replace').strip()}")
 
     def exec_command(self, cmd: str, in_data: bytes | None = None, sudoable: bool = True) -> tuple[int, bytes, bytes]:
         super().exec_command(cmd, in_data=in_data, sudoable=sudoable)
@@ -179,11 +198,10 @@ class Connection(ConnectionBase):
     def fetch_file(self, in_path: str, out_path: str) -> None:
         super().fetch_file(in_path, out_path)
         display.vvv(f"FETCH {in_path} TO {out_path}", host=self._host)
-        code, out, err = self._run(f"cat {shlex.quote(in_path)}", data=b"")
+        with open(out_path, "wb") as target:
+            code, _out, err = self._run(f"cat {shlex.quote(in_path)}", stdout=target)
         if code != 0:
             raise AnsibleError(f"cannot read {in_path} in lab host {self._host}: {err.decode('utf-8', 'replace')}")
-        with open(out_path, "wb") as target:
-            target.write(out)
 
     def reset(self) -> None:
         """Look for the host anew: it may have been started again."""

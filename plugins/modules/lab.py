@@ -125,6 +125,7 @@ code:
 """
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._lab.manager import Lab
 from ansible_collections.fastpath.bench.plugins.module_utils._lab.topology import check_lab_name, parse_topology

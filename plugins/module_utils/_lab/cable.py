@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -54,10 +55,8 @@ def remove_netns(names: LabNames, node: str) -> None:
                 machine.run(["ip", "-n", names.netns(node), "link", "del", interface["ifname"]], check=False)
         machine.run(["ip", "netns", "del", names.netns(node)], check=False)
     machine.unmount(path)
-    try:
+    with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
-    except FileNotFoundError:
-        pass
 
 
 def make_bridge(names: LabNames, node: str) -> None:
@@ -96,7 +95,8 @@ def find_ends(links: t.Mapping[str, list[dict[str, t.Any]]]) -> dict[str, FoundE
 
 
 def _is_peer(link: dict[str, t.Any], candidate: dict[str, t.Any]) -> bool:
-    return candidate.get("link_index") == link["ifindex"] and candidate.get("linkinfo", {}).get("info_kind") == "veth"
+    kind = candidate.get("linkinfo", {}).get("info_kind")
+    return kind == "veth" and bool(candidate.get("link_index") == link["ifindex"])
 
 
 def lay_command(names: LabNames, cable: Cable) -> str:

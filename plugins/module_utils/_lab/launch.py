@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -197,19 +198,23 @@ def _write_init_file(names: LabNames, host: str, init: Process, site: Site) -> N
     # A leaf beside systemd's own groups, for what is run in the host from outside.
     leaf = f"{cgroup(names, host, site)}/payload/fastpath-exec"
     os.makedirs(leaf, exist_ok=True)
+    record = {
+        "pid": init.pid,
+        "start_ticks": init.start_ticks,
+        "cgroup": leaf,
+        "withheld": machine.withheld_capabilities(init.pid),
+    }
     path = names.init_file(host)
     with open(path + ".new", "w", encoding="utf-8") as target:
-        json.dump({"pid": init.pid, "start_ticks": init.start_ticks, "cgroup": leaf}, target)
+        json.dump(record, target)
     os.replace(path + ".new", path)
 
 
 def stop(names: LabNames, host: str, site: Site) -> None:
     """Kill all of a host's processes; its mounts go with them."""
     group = cgroup(names, host, site)
-    try:
+    with contextlib.suppress(FileNotFoundError):
         os.unlink(names.init_file(host))
-    except FileNotFoundError:
-        pass
     if site.under_systemd:
         # Killed at once, as when the power goes; then systemd clears its own record.
         machine.kill_processes(group)

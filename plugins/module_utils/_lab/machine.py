@@ -22,6 +22,7 @@ TOOLS = {
     "ip": "iproute2",
     "ethtool": "ethtool",
     "nsenter": "util-linux",
+    "setpriv": "util-linux",
     "unshare": "util-linux",
 }
 
@@ -62,7 +63,7 @@ def preflight() -> None:
             remedy=f"Install {', '.join(packages)}, or use the role lab, which does",
             code="tool_missing",
         )
-    if not has_capability(CAP_SYS_ADMIN) or not has_capability(CAP_NET_ADMIN):
+    if not {CAP_SYS_ADMIN, CAP_NET_ADMIN} <= capabilities("CapEff"):
         raise LabError(
             "root without CAP_SYS_ADMIN and CAP_NET_ADMIN cannot make a lab",
             remedy="Run it outside the container, or in a privileged one",
@@ -74,12 +75,21 @@ CAP_NET_ADMIN = 12
 CAP_SYS_ADMIN = 21
 
 
-def has_capability(number: int) -> bool:
-    with open("/proc/self/status", encoding="ascii") as status:
+def capabilities(kind: str, pid: int | str = "self") -> set[int]:
+    """A process's capability set, ``CapEff`` or ``CapBnd``, as numbers."""
+    with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as status:
         for line in status:
-            if line.startswith("CapEff:"):
-                return bool(int(line.split()[1], 16) >> number & 1)
-    return False
+            if line.startswith(kind + ":"):
+                bits = int(line.split()[1], 16)
+                return {number for number in range(64) if bits >> number & 1}
+    return set()
+
+
+def withheld_capabilities(pid: int) -> list[int]:
+    """The capabilities that nothing started by this process can have."""
+    with open("/proc/sys/kernel/cap_last_cap", encoding="ascii") as source:
+        last = int(source.read())
+    return sorted(set(range(last + 1)) - capabilities("CapBnd", pid))
 
 
 # -- mounts ------------------------------------------------------------------------------------------------
@@ -203,6 +213,11 @@ def _remove_cgroup(path: str) -> bool:
 # -- processes ---------------------------------------------------------------------------------------------
 
 
+#: The kernel's flag of a process that has begun to end. Number 1 of a PID namespace shows it while it takes the
+#: others along.
+PF_EXITING = 0x4
+
+
 @dataclasses.dataclass(frozen=True)
 class Process:
     """A process that cannot be mistaken for a later one with the same number."""
@@ -215,7 +230,7 @@ class Process:
 
 
 def process(pid: int) -> Process | None:
-    """The live process with this number; None when it is gone or a zombie."""
+    """The live process with this number; None when it is gone or going."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
             text = stat.read()
@@ -223,7 +238,8 @@ def process(pid: int) -> Process | None:
         return None
     # The command's name is in parentheses and may hold anything.
     fields = text.rpartition(")")[2].split()
-    return None if fields[0] in "ZX" else Process(pid, int(fields[19]))
+    gone = fields[0] in "ZX" or int(fields[6]) & PF_EXITING
+    return None if gone else Process(pid, int(fields[19]))
 
 
 def is_init(pid: int) -> bool:

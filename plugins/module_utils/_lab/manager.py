@@ -26,7 +26,12 @@ from ansible_collections.fastpath.bench.plugins.module_utils._lab.plan import (
     Plan,
     plan,
 )
-from ansible_collections.fastpath.bench.plugins.module_utils._lab.topology import KIND_BRIDGE, KIND_LINUX, Topology
+from ansible_collections.fastpath.bench.plugins.module_utils._lab.topology import (
+    BRIDGE_DEVICE,
+    KIND_BRIDGE,
+    KIND_LINUX,
+    Topology,
+)
 
 LOCK_TIMEOUT_S = 120.0
 
@@ -74,7 +79,7 @@ class Lab:
             site = launch.survey()
             nodes = self._traces(site)
             # The lock's own file alone is no lab.
-            changed = bool(nodes) or os.path.lexists(self.names.folder)
+            changed = bool(nodes) or any(os.path.lexists(path) for path in self._folders(site)[:2])
             before = {"nodes": sorted(nodes)}
             if changed and not self.check_mode:
                 self._remove_all(nodes, site)
@@ -102,9 +107,8 @@ class Lab:
         nodes = set(names.hosts_of_cgroups(site.cgroup_root, under_systemd=site.under_systemd))
         with contextlib.suppress(FileNotFoundError):
             nodes |= {node for entry in os.listdir(NETNS_DIR) if (node := names.node_of_netns(entry))}
-        with contextlib.suppress(FileNotFoundError):
-            with os.scandir(names.folder) as entries:
-                nodes |= {entry.name for entry in entries if entry.is_dir(follow_symlinks=False)}
+        with contextlib.suppress(FileNotFoundError), os.scandir(names.folder) as entries:
+            nodes |= {entry.name for entry in entries if entry.is_dir(follow_symlinks=False)}
         return nodes
 
     def _look(self, site: launch.Site) -> Found:
@@ -116,7 +120,7 @@ class Lab:
             if netns:
                 links[node] = cable.links_in(self.names.netns(node))
             if node in state["bridges"]:
-                up = any(link["ifname"] == cable.BRIDGE_DEVICE for link in links.get(node, []))
+                up = any(link["ifname"] == BRIDGE_DEVICE for link in links.get(node, []))
                 nodes[node] = FoundNode(KIND_BRIDGE, RUNNING if up else DEAD)
             else:
                 nodes[node] = FoundNode(KIND_LINUX, self._host_state(node, site) if netns else DEAD)
@@ -194,24 +198,30 @@ class Lab:
         for node in sorted(nodes):
             self._remove_node(node, site, keep_disk=True)
         machine.unmount(self.names.folder)
-        # What a killed call left below the mount point, or the bare folder itself.
-        shutil.rmtree(self.names.folder)
-        if not site.under_systemd:
-            top = f"{site.cgroup_root}/fastpath-lab"
-            for folder in (f"{top}/{self.names.lab}", top):
-                with contextlib.suppress(FileNotFoundError, OSError):
-                    os.rmdir(folder)
+        # The bare mount point, or what a call that was killed left there before it was one.
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(self.names.folder)
+        for folder in self._folders(site)[1:]:
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)  # the last one only when no other lab is left
+
+    def _folders(self, site: launch.Site) -> list[str]:
+        """The lab's folder, the control group of its hosts, and the one of all labs."""
+        return [self.names.folder, *(f"{site.cgroup_root}/{group}" for group in self.names.cgroup_folders)]
 
     # -- one at a time -------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def _locked(self) -> t.Iterator[None]:
         """Hold the lab's lock; the kernel gives it back when its holder is killed."""
-        os.makedirs(LAB_DIR, exist_ok=True)
         path = self.names.lock
         deadline = time.monotonic() + LOCK_TIMEOUT_S
         while True:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                os.makedirs(LAB_DIR, exist_ok=True)
+                handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            except FileNotFoundError:
+                continue  # the last other lab was removed just now, and the folder with it
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

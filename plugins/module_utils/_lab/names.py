@@ -78,6 +78,11 @@ class LabNames:
         """The host's control group, below the root of the cgroup2 hierarchy."""
         return f"{SLICE}/{self.unit(host)}" if under_systemd else f"{CGROUP_PREFIX}/{self.lab}/{host}"
 
+    @property
+    def cgroup_folders(self) -> tuple[str, str]:
+        """Where systemd does not run the machine: the groups above the hosts', innermost first."""
+        return f"{CGROUP_PREFIX}/{self.lab}", CGROUP_PREFIX
+
     def hosts_of_cgroups(self, cgroup_root: str, *, under_systemd: bool) -> list[str]:
         """The hosts of this lab that have a control group."""
         if under_systemd:

@@ -198,8 +198,8 @@ def _parse_endpoint(data: object, where: str, link: dict[str, t.Any], kinds: dic
     return Endpoint(
         node,
         interface,
-        _integer("queues", body, link, QUEUES_DEFAULT, 1, QUEUES_MAX, where),
-        _integer("mtu", body, link, MTU_DEFAULT_BYTES, MTU_MIN_BYTES, MTU_MAX_BYTES, where),
+        _integer("queues", link | body, where, QUEUES_DEFAULT, (1, QUEUES_MAX)),
+        _integer("mtu", link | body, where, MTU_DEFAULT_BYTES, (MTU_MIN_BYTES, MTU_MAX_BYTES)),
         _offloads(body, link, where),
     )
 
@@ -219,10 +219,9 @@ def _check_interface(name: object, where: str, kind: str) -> None:
         raise TopologyError(f"interface name {name!r} is taken already", where=where)
 
 
-def _integer(
-    key: str, end: dict[str, t.Any], link: dict[str, t.Any], default: int, low: int, high: int, where: str
-) -> int:
-    value = end.get(key, link.get(key, default))
+def _integer(key: str, body: dict[str, t.Any], where: str, default: int, limits: tuple[int, int]) -> int:
+    value = body.get(key, default)
+    low, high = limits
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise TopologyError(f"{key} is {value!r}", where=where, remedy=f"It must be a number from {low} to {high}")
     return value
