@@ -557,10 +557,18 @@ class _WrappingTrack:
 
 
 class Recording:
-    """A file that a recorder wrote. Reads it twice: for the times, then for the samples around the edges."""
+    """A file that a recorder wrote. Reads it twice: for the times, then for the samples around the edges.
 
-    def __init__(self, lines: t.Callable[[], t.Iterable[str]], *, died: str | None = None) -> None:
+    :param lines: gives the lines anew each time it is called.
+    :param died: why there may be no proper end.
+    :param now: the monotonic clock; no time of this recording's story can be later.
+    """
+
+    def __init__(
+        self, lines: t.Callable[[], t.Iterable[str]], *, died: str | None = None, now: float = float("inf")
+    ) -> None:
         self._lines = lines
+        self._now = now
         self.header: dict[str, t.Any] = {}
         self.footer: dict[str, t.Any] | None = None
         self.times: list[float] = []
@@ -648,7 +656,7 @@ class Recording:
             # If the offset belongs to this span, it was measured at this time of the monotonic clock.
             at = local - self.offsets[first if first else last - 1]
             begins = self.times[first] if first else float("-inf")
-            ends = self.times[last] if last < len(self.times) else float("inf")
+            ends = self.times[last] if last < len(self.times) else self._now
             if begins - STEP_S <= at <= ends + STEP_S:
                 possible.append((first, last))
         if len(possible) == 1:
@@ -977,4 +985,4 @@ def load(settings: Settings, ended: background.Ended | None) -> Recording:
 
     if not os.path.exists(settings.recording):
         return Recording(lambda: (), died=f"there is no recording of {settings.sample_id} on this host")
-    return Recording(lines, died=died)
+    return Recording(lines, died=died, now=time.monotonic())
