@@ -100,7 +100,7 @@ class RunStore:
         """Make the folder of a new run, write its run.json, and point ``latest`` at it."""
         root = pathlib.Path(results_dir)
         path = root / check_name(run_id, "run id")
-        with _explained(path):
+        with explained(path):
             (path / TRIALS_DIR).mkdir(parents=True, exist_ok=True)
             (path / RAW_DIR).mkdir(exist_ok=True)
         store = cls(path)
@@ -113,7 +113,7 @@ class RunStore:
                 code="run_exists",
             )
         store.write_run(run)
-        with _explained(root):
+        with explained(root):
             _point_latest_at(root, run_id)
         return store
 
@@ -157,7 +157,7 @@ class RunStore:
 
     def write_run(self, run: t.Mapping[str, t.Any]) -> None:
         """Write run.json whole: the one file of a run that is replaced while it goes on."""
-        with _explained(self.path / RUN_FILE):
+        with explained(self.path / RUN_FILE):
             replace_file(self.path / RUN_FILE, encode({**run, "schema": SCHEMA, "run_id": self.run_id}))
 
     # -- trials ---------------------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ class RunStore:
         point_id = check_name(trial["point_id"], "point id")
         repetition = int(trial["repetition"])
         folder = self.path / TRIALS_DIR
-        with _explained(folder):
+        with explained(folder):
             attempt = self.next_attempt(point_id, repetition)
             while True:
                 name = TrialName(point_id, repetition, attempt)
@@ -224,7 +224,7 @@ class RunStore:
         stem, dot, suffix = check_name(name, "raw file name").rpartition(".")
         data = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
         number = 1
-        with _explained(self.path / RAW_DIR):
+        with explained(self.path / RAW_DIR):
             (self.path / RAW_DIR).mkdir(exist_ok=True)
             while True:
                 try:
@@ -299,7 +299,7 @@ def _sync_folder(folder: pathlib.Path) -> None:
 
 
 @contextlib.contextmanager
-def _explained(where: pathlib.Path) -> t.Iterator[None]:
+def explained(where: pathlib.Path) -> t.Iterator[None]:
     """Turn the operating system's refusal to write into an error that says what to do."""
     try:
         yield
@@ -336,9 +336,7 @@ def _latest_of(root: pathlib.Path) -> str:
     try:
         return os.readlink(root / LATEST)
     except OSError as error:
-        raise BenchError(
-            "there is no latest run", where=str(root), remedy=_what_exists(root), code="no_run"
-        ) from error
+        raise BenchError("there is no latest run", where=str(root), remedy=_what_exists(root), code="no_run") from error
 
 
 def _what_exists(root: pathlib.Path) -> str:

@@ -92,7 +92,7 @@ def test_a_full_disk_is_a_typed_error_and_leaves_nothing_half_written(run, monke
 
 def test_a_really_full_disk(tmp_path):
     """On /dev/full every write fails as on a full disk."""
-    with pytest.raises(StoreFullError), store_module._explained(tmp_path), open("/dev/full", "wb") as file:
+    with pytest.raises(StoreFullError), store_module.explained(tmp_path), open("/dev/full", "wb") as file:
         file.write(b"x" * 100_000)
 
 

@@ -1,0 +1,199 @@
+# Copyright (c) 2026 fastpath.bench contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a run says, in sentences and in a table for a terminal."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.fastpath.bench.plugins.module_utils._bench import findings, units
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.summary import (
+    OK,
+    PARTIAL,
+    STATES,
+    Comparison,
+    PointSummary,
+    RunSummary,
+)
+
+#: Lines for a terminal; the files hold all.
+TERMINAL_POINTS = 60
+
+
+def percent(value: float) -> str:
+    """Without a sign: ``45``, ``3.2``, ``0.41``."""
+    size = abs(value)
+    return f"{size:,.0f}" if size >= 10 else f"{size:.1f}" if size >= 1 else f"{size:.2f}"
+
+
+def metric_words(point: PointSummary) -> str:
+    """``L4 goodput``, ``L4 forwarding rate``."""
+    name = point.headline.rpartition("_")[0].replace("_", " ") or point.headline
+    return f"{point.main.layer} {name}" if point.main.layer else name
+
+
+def repetitions(point: PointSummary) -> str:
+    """``n 3``, or ``n 2 of 3`` when some are missing or do not count."""
+    n = point.main.summary.n
+    return f"n {n}" if n == point.asked else f"n {n} of {point.asked}"
+
+
+def comparison(against: Comparison, *, with_label: bool = True) -> str:
+    """``45 % below direct (95 % 40 to 49)``, or why it is not shown."""
+    name = f" {against.label}" if with_label else ""
+    difference = against.difference
+    if not against.shown:
+        reason = against.reason or "not shown"
+        return reason if reason.startswith(("not shown", "no difference")) else f"not shown: {reason}"
+    assert difference.percent is not None
+    assert difference.low_percent is not None
+    assert difference.high_percent is not None
+    side = "above" if difference.percent > 0 else "below"
+    if against.bound is not None:
+        bound = difference.low_percent if against.bound == "at_least" else difference.high_percent
+        return f"at least {percent(bound)} % {side}{name} (bound of the 95 % interval)"
+    ends = sorted((abs(difference.low_percent), abs(difference.high_percent)))
+    return f"{percent(difference.percent)} % {side}{name} (95 % {percent(ends[0])} to {percent(ends[1])})"
+
+
+def sentence(point: PointSummary, *, with_testbed: bool = False) -> str:
+    """One point in one sentence."""
+    label = f"{point.testbed}: {point.label}" if with_testbed else point.label
+    summary = point.main.summary
+    if point.status not in (OK, PARTIAL):
+        reason = point.reason or "no reason was given"
+        return f"{label}: {reason}" if reason.startswith(point.status) else f"{label}: {point.status}: {reason}"
+    value = units.human(summary.median, point.main.unit)
+    spread = f", spread {units.spread(summary.cv)}" if summary.cv is not None else ""
+    limit = "at least " if point.at_least else ""
+    text = f"{label}: median {limit}{value} ({metric_words(point)}, {repetitions(point)}{spread})"
+    if point.is_baseline:
+        return f"{text}, the baseline"
+    if point.baseline is None:
+        return text
+    if point.baseline.shown:
+        return f"{text}, {comparison(point.baseline)}"
+    return f"{text}; against {point.baseline.label}: {comparison(point.baseline)}"
+
+
+def counts(summary: RunSummary) -> dict[str, int]:
+    """How many points are in each state."""
+    return {state: n for state in STATES for n in [sum(p.status == state for p in summary.points)] if n}
+
+
+def can_carry(summary: RunSummary) -> list[str]:
+    """What the numbers can be used for."""
+    lines = []
+    measured = [point for point in summary.points if point.status in (OK, PARTIAL)]
+    if not measured:
+        return ["Nothing: no point has a result."]
+    whole = sum(point.status == OK for point in measured)
+    lines.append(f"{len(measured)} of {len(summary.points)} points have a result, {whole} with every repetition.")
+    compared = [point.baseline for point in measured if point.baseline is not None]
+    shown = sum(against.shown for against in compared)
+    if compared:
+        lines.append(
+            f"{shown} of {len(compared)} differences from the baseline are carried by their 95 % interval; "
+            f"{len(compared) - shown} are not shown, each with its reason."
+        )
+    if any(point.main.summary.n > 2 for point in measured):
+        lines.append("Ratios of like with like within this run, as far as their intervals reach.")
+    return lines
+
+
+def cannot_carry(summary: RunSummary) -> list[str]:
+    """What the numbers must not be used for, from the findings."""
+    lines = []
+    for noticed in summary.noticed:
+        rule = findings.REGISTRY.get(noticed.code)
+        if rule is not None and rule.cannot:
+            lines.append(f"{rule.cannot[0].upper()}{rule.cannot[1:]} ({noticed.code}).")
+    lost = sum(point.status not in (OK, PARTIAL) for point in summary.points)
+    if lost:
+        lines.append(f"{lost} points: they have no result, and nothing is said of them.")
+    return lines
+
+
+def verdict(summary: RunSummary, limit: int = TERMINAL_POINTS) -> list[str]:
+    """The verdict for a terminal."""
+    lines = [f"run {summary.run_id}"]
+    lines += [f"can carry: {text}" for text in can_carry(summary)]
+    lines += [f"cannot carry: {text}" for text in cannot_carry(summary)]
+    several = len(summary.testbeds) > 1
+    lines += [sentence(point, with_testbed=several) for point in summary.points[:limit]]
+    if len(summary.points) > limit:
+        lines.append(f"and {len(summary.points) - limit} more points: see the report")
+    cost = harness(summary)
+    if cost:
+        lines.append(cost)
+    return lines
+
+
+def harness(summary: RunSummary) -> str | None:
+    """``harness time 0.62 s a trial (run 71 s, traffic 60 s, 18 trials)``."""
+    found = summary.harness
+    if not found or found.get("harness_s_per_trial") is None:
+        return None
+    return (
+        f"harness time {found['harness_s_per_trial']:.2f} s a trial "
+        f"(run {units.seconds(found.get('wall_s'))}, traffic {units.seconds(found.get('traffic_s'))}, "
+        f"{found.get('trials')} trials)"
+    )
+
+
+def table(summary: RunSummary, limit: int = TERMINAL_POINTS) -> list[str]:
+    """The points as an aligned table of text."""
+    rows = [("point", "median", "min", "max", "spread", "n", "against the baseline", "state")]
+    several = len(summary.testbeds) > 1
+    for point in summary.points[:limit]:
+        main = point.main
+        rows.append(
+            (
+                f"{point.testbed}: {point.label}" if several else point.label,
+                ("≥ " if point.at_least else "") + units.human(main.summary.median, main.unit),
+                units.human(main.summary.min, main.unit),
+                units.human(main.summary.max, main.unit),
+                units.spread(main.summary.cv),
+                f"{main.summary.n}/{point.asked}",
+                _short(point),
+                point.status,
+            )
+        )
+    lines = align(rows, right={1, 2, 3, 4, 5})
+    if len(summary.points) > limit:
+        lines.append(f"... and {len(summary.points) - limit} more points: see the report")
+    return lines
+
+
+def align(rows: t.Sequence[t.Sequence[str]], right: t.Collection[int]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.rjust(widths[column]) if column in right else cell.ljust(widths[column])
+            for column, cell in enumerate(row)
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _short(point: PointSummary) -> str:
+    if point.is_baseline:
+        return "baseline"
+    if point.baseline is None:
+        return ""
+    against = point.baseline
+    if not against.shown:
+        return "no difference" if (against.reason or "").startswith("no difference") else "not shown"
+    difference = against.difference
+    if against.bound is not None:
+        bound = difference.low_percent if against.bound == "at_least" else difference.high_percent
+        return f"{'≥' if against.bound == 'at_least' else '≤'} {signed(bound)} %"
+    return f"{signed(difference.percent)} % ({signed(difference.low_percent)} to {signed(difference.high_percent)})"
+
+
+def signed(value: float | None) -> str:
+    """``+45``, ``-3.2``, with a true minus sign."""
+    if value is None:
+        return units.UNKNOWN
+    return ("+" if value > 0 else "\N{MINUS SIGN}" if value < 0 else "") + percent(value)
