@@ -236,10 +236,14 @@ def _implausible_rate(view: TrialView) -> t.Iterator[str]:
     goodput = max((view.metric("goodput", way) or 0 for way in view.directions), default=0)
     for host, use in view.dut.items():
         ingress = use.ingress
-        if ingress is not None and ingress.speed_bps and goodput > ingress.speed_bps:
+        if ingress is None or not ingress.speed_bps or ingress.rx_bytes is None or not use.window_s:
+            continue
+        # A veth pair names a speed of 10 Gbit/s and goes beyond it: believe a link's speed only if its counters do.
+        counted = 8 * ingress.rx_bytes / use.window_s
+        if goodput > ingress.speed_bps >= counted:
             yield (
                 f"{units.human(goodput, 'bit/s')} in one direction over {host} {ingress.name}, a link of "
-                f"{units.human(ingress.speed_bps, 'bit/s')}"
+                f"{units.human(ingress.speed_bps, 'bit/s')} that counted {units.human(counted, 'bit/s')}"
             )
 
 
@@ -264,6 +268,19 @@ def _dut_saw_no_traffic(view: TrialView) -> t.Iterator[str]:
             continue
         if seen < expected / 2:
             yield f"{host} received {units.human(seen, unit)}, the endpoints received {units.human(expected, unit)}"
+
+
+@rule(
+    "dut_not_observed", TRIAL, INFO,
+    remedy="Look at the reason; without the DUT's counters it is not proven that the traffic passed through it",
+)  # fmt: skip
+def _dut_not_observed(view: TrialView) -> t.Iterator[str]:
+    """The trial has a DUT and no counters of it, so that nothing shows what the DUT saw and did."""
+    for host, use in view.dut.items():
+        if use.reason or (not any(interface.known for interface in use.interfaces) and not use.cpus):
+            yield f"{host}: {use.reason or 'no sample'}"
+    if not view.dut and (view.trial.get("point") or {}).get("datapath", "none") != "none":
+        yield "the trial holds no sample of a DUT"
 
 
 @rule(

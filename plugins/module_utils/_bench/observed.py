@@ -46,6 +46,10 @@ class InterfaceUse:
     speed_bps: float | None = None
 
     @property
+    def known(self) -> bool:
+        return self.rx_packets is not None
+
+    @property
     def mean_rx_frame_bytes(self) -> float | None:
         """Mean size of a received frame, Ethernet header included, FCS not."""
         if not self.rx_packets or self.rx_bytes is None:
@@ -64,6 +68,8 @@ class HostUse:
     softnet_squeezed: int | None
     #: VPP ran on this host, so a CPU at 100 % user time may be a worker that polls, and no sign of load.
     polls: bool
+    #: Why there are no figures, when there are none.
+    reason: str | None = None
 
     @property
     def busiest_cpu(self) -> CpuUse | None:
@@ -92,17 +98,12 @@ class HostUse:
 
 
 def host_use(sample: t.Mapping[str, t.Any]) -> HostUse:
-    """Read a host's sample of one trial."""
+    """Read a host's sample of one trial, as module dut_sample cuts it."""
     softnet = _mapping(sample.get("softnet"))
+    cpus = _mapping(sample.get("cpu")).get("cpus")
     return HostUse(
-        window_s=_window(sample),
-        cpus=tuple(
-            cpu
-            for name, kinds in _mapping(sample.get("cpu")).items()
-            if name != "all"
-            for cpu in [_cpu(str(name), _mapping(kinds))]
-            if cpu is not None
-        ),
+        window_s=_number(_mapping(sample.get("window")), "counted_s"),
+        cpus=tuple(cpu for cpu in map(_cpu, cpus if isinstance(cpus, list) else ()) if cpu is not None),
         interfaces=tuple(
             _interface(str(name), _mapping(counters))
             for name, counters in sorted(_mapping(sample.get("interfaces")).items())
@@ -111,6 +112,7 @@ def host_use(sample: t.Mapping[str, t.Any]) -> HostUse:
         softnet_dropped=_count(softnet, "dropped"),
         softnet_squeezed=_count(softnet, "time_squeeze"),
         polls=bool(sample.get("vpp")),
+        reason=str(sample["reason"]) if sample.get("reason") else None,
     )
 
 
@@ -124,7 +126,10 @@ def hypervisor(fingerprint: t.Mapping[str, t.Any]) -> str | None:
 
 
 def machine(fingerprint: t.Mapping[str, t.Any]) -> str | None:
-    """A word that is the same for hosts which run on one kernel, or in one piece of hardware."""
+    """A word that is the same for hosts which run on one kernel, or in one piece of hardware.
+
+    A lab's hosts have machine ids of their own, so the kernel's boot id is asked first.
+    """
     for key in ("boot_id", "product_uuid", "machine_id"):
         value = fingerprint.get(key) or _mapping(fingerprint.get("machine")).get(key)
         if value:
@@ -161,25 +166,14 @@ def _count(values: t.Mapping[str, t.Any], key: str) -> int | None:
     return None if number is None else int(number)
 
 
-def _window(sample: t.Mapping[str, t.Any]) -> float | None:
-    window_s = _number(sample, "window_s")
-    if window_s is not None:
-        return window_s
-    window = _mapping(sample.get("window"))
-    start, end = _number(window, "start"), _number(window, "end")
-    return None if start is None or end is None else end - start
-
-
-def _cpu(name: str, kinds: t.Mapping[str, t.Any]) -> CpuUse | None:
+def _cpu(entry: t.Any) -> CpuUse | None:
+    kinds = _mapping(entry)
     busy = _number(kinds, "busy")
     if busy is None:
-        idle = _number(kinds, "idle")
-        if idle is None:
-            return None
-        busy = 1 - idle - (_number(kinds, "iowait") or 0)
+        return None
     shares = {kind: share for kind in _KINDS for share in [_number(kinds, kind)] if share is not None}
     kind = max(shares, key=lambda word: shares[word], default=None)
-    return CpuUse(name, busy, kind, shares[kind] if kind else None)
+    return CpuUse(str(kinds.get("cpu")), busy, kind, shares[kind] if kind else None)
 
 
 def _interface(name: str, counters: t.Mapping[str, t.Any]) -> InterfaceUse:
@@ -193,7 +187,7 @@ def _interface(name: str, counters: t.Mapping[str, t.Any]) -> InterfaceUse:
         tx_dropped=_count(counters, "tx_dropped"),
         rx_errors=_count(counters, "rx_errors"),
         tx_errors=_count(counters, "tx_errors"),
-        mtu_bytes=_count(counters, "mtu"),
+        mtu_bytes=_count(counters, "mtu_bytes"),
         speed_bps=_number(counters, "speed_bps"),
     )
 
