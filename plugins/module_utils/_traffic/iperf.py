@@ -1,0 +1,146 @@
+# Copyright (c) 2026 fastpath.bench contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Trials with iperf2 or iperf3: from options to a record."""
+
+from __future__ import annotations
+
+import functools
+import time
+import typing as t
+
+from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic import iperf2, iperf3, outcome, runner
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic.batch import Record, run_batch
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic.options import (
+    ToolVersion,
+    TrialOptions,
+    parse_version,
+)
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic.record import CLIENT, Measurement
+
+PROGRAMS = {"iperf2": "iperf", "iperf3": "iperf3"}
+#: Failures before any traffic that may be gone a moment later.
+SETUP_CODES = frozenset({"connection_refused", "server_busy"})
+RETRY_DELAY_S = 0.3
+
+
+@functools.cache
+def probe(program: str) -> tuple[str, ToolVersion]:
+    """The path and the release of a tool. Asked once per process."""
+    path = runner.find_program(program)
+    answer = runner.run([path, "--version"], limit_s=5)
+    return path, parse_version(answer.stdout + answer.stderr)
+
+
+def _command(path: str, options: TrialOptions, version: ToolVersion) -> list[str]:
+    if options.tool == "iperf3":
+        return iperf3.client_command(path, options, version)
+    return iperf2.client_command(path, options, version)
+
+
+def read(options: TrialOptions, result: runner.ProcessResult, version: ToolVersion) -> Measurement:
+    """The client's report."""
+    if options.tool == "iperf3":
+        return iperf3.parse_client(result.stdout, stderr=result.stderr, interval_s=options.interval_s)
+    return iperf2.parse(
+        result.stdout,
+        end=CLIENT,
+        port=options.port,
+        interval_s=options.interval_s,
+        stderr=result.stderr,
+        ended=not result.timed_out,
+        version=version.text,
+    )
+
+
+def judge(
+    options: TrialOptions, result: runner.ProcessResult, version: ToolVersion
+) -> tuple[outcome.Outcome, Measurement | None]:
+    if result.flooded:
+        return outcome.failed("output_flood", "the tool printed more than can be kept", options), None
+    if result.timed_out:
+        limit = f"{options.limit_s:g} s"
+        return outcome.failed("time_limit", f"the tool was ended at its time limit of {limit}", options), None
+    made, measurement = outcome.evaluate_text(lambda: read(options, result, version), options)
+    if result.returncode and made.status == outcome.OK:
+        first = (result.stderr or result.stdout).strip().splitlines()
+        made.fail("tool_error", f"{version.tool} ended with {result.returncode}: {first[-1] if first else ''}")
+    return made, measurement
+
+
+def _moved_data(measurement: Measurement | None) -> bool:
+    return measurement is not None and any(
+        row.bytes for flow in measurement.flows for row in (*flow.intervals, *([flow.final] if flow.final else []))
+    )
+
+
+def _zero(options: TrialOptions, result: runner.ProcessResult, measurement: Measurement | None) -> float:
+    """The moment that the tool's second 0 was, on this host's clock."""
+    if result.zero is not None:
+        return result.zero
+    ends = [flow.final.end_s for flow in measurement.flows if flow.final] if measurement else []
+    return result.ended - max(ends, default=options.total_s)
+
+
+def run_trial(options: TrialOptions, *, retries: int = 2, program: str | None = None) -> Record:
+    """Run one trial. Only a failed set-up is tried again; what moved data is not."""
+    path, version = probe(program or PROGRAMS[options.tool])
+    command = _command(path, options, version)
+    tries = 0
+    while True:
+        tries += 1
+        result = runner.run(command, limit_s=options.limit_s)
+        made, measurement = judge(options, result, version)
+        if made.code not in SETUP_CODES or _moved_data(measurement) or tries > retries:
+            break
+        time.sleep(RETRY_DELAY_S)
+    zero = _zero(options, result, measurement)
+    window = None
+    if made.window is not None:
+        window = {"start": zero + made.window[0], "end": zero + made.window[1]}
+    return {
+        "id": options.id,
+        "generator": options.tool,
+        **made.as_dict(),
+        "started": result.started,
+        "ended": result.ended,
+        "window": window,
+        "duration_s": options.duration_s,
+        "tries": tries,
+        "tool": {"name": version.tool, "version": version.text, "command": command},
+        "raw": {"client.txt": result.stdout + result.stderr},
+    }
+
+
+def failed_record(options: TrialOptions, error: BenchError) -> Record:
+    """The record of a trial that could not be started."""
+    now = time.time()
+    return {
+        "id": options.id,
+        "generator": options.tool,
+        **outcome.failed(error.code, error.message, options).as_dict(),
+        "started": now,
+        "ended": now,
+        "window": None,
+        "duration_s": options.duration_s,
+        "tries": 0,
+        "tool": {"name": options.tool, "version": None, "command": []},
+        "raw": {},
+    }
+
+
+def run_trials(
+    trials: t.Sequence[TrialOptions],
+    *,
+    spool_dir: str | None = None,
+    retries: int = 2,
+    program: str | None = None,
+) -> list[Record]:
+    """Run trials one after the other."""
+    return run_batch(
+        trials,
+        lambda options: run_trial(options, retries=retries, program=program),
+        failed_record,
+        spool_dir=spool_dir,
+    )

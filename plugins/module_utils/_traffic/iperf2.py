@@ -1,0 +1,97 @@
+# Copyright (c) 2026 fastpath.bench contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""iperf2: its command lines and its reports."""
+
+from __future__ import annotations
+
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic import options as opt
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic.iperf2_csv import parse_csv
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic.iperf2_text import parse_text
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic.record import BOTH, REVERSE, Measurement
+
+#: 2.1.8 refuses -b 0 for UDP ("IPG delay target of inf secs"); no machine reaches this rate.
+_UNLIMITED = "1000g"
+
+
+def _number(value: float) -> str:
+    return f"{value:g}" if value != int(value) else str(int(value))
+
+
+def client_command(program: str, options: opt.TrialOptions, version: opt.ToolVersion) -> list[str]:
+    """The command line of a client, checked against the release that will run it."""
+    opt.check_version(options, version)
+    return [program, "-c", options.server] + opt.flags(
+        (
+            ("-p", options.port),
+            ("-t", _number(options.total_s)),
+            ("-i", _number(options.interval_s)),
+            ("-f", "b"),
+            ("-e", opt.has(version, "enhanced reports (-e)")),
+            ("-P", options.parallel if options.parallel > 1 else None),
+            ("-u", options.protocol == "udp"),
+            ("-b", _rate(options)),
+            ("-l", options.length_bytes),
+            ("-M", options.mss_bytes),
+            ("-w", options.window_bytes),
+            ("-B", options.bind_address),
+            ("-S", options.tos),
+            ("-Z", options.congestion_control),
+            ("-V", options.ipv6),
+            ("--reverse", options.direction == REVERSE),
+            ("--full-duplex", options.direction == BOTH),
+        )
+    )
+
+
+def _rate(options: opt.TrialOptions) -> str | None:
+    if options.rate_pps:
+        return f"{opt.per_stream(options.rate_pps, options.parallel)}pps"
+    if options.rate_bps:
+        return str(opt.per_stream(options.rate_bps, options.parallel))
+    return _UNLIMITED if options.protocol == "udp" else None
+
+
+def server_command(
+    program: str,
+    *,
+    port: int,
+    protocol: str,
+    interval_s: float,
+    version: opt.ToolVersion,
+    bind_address: str | None = None,
+    length_bytes: int | None = None,
+    window_bytes: int | None = None,
+    ipv6: bool = False,
+) -> list[str]:
+    """The command line of a server."""
+    return [program, "-s"] + opt.flags(
+        (
+            ("-p", port),
+            ("-i", _number(interval_s)),
+            ("-f", "b"),
+            ("-e", opt.has(version, "enhanced reports (-e)")),
+            ("-u", protocol == "udp"),
+            ("-B", bind_address),
+            ("-l", length_bytes),
+            ("-w", window_bytes),
+            ("-V", ipv6),
+        )
+    )
+
+
+def parse(
+    text: str,
+    *,
+    end: str,
+    port: int | None = None,
+    interval_s: float | None = None,
+    stderr: str = "",
+    ended: bool = True,
+    version: str | None = None,
+) -> Measurement:
+    """Read a report in whichever of its two forms it is."""
+    first = text.lstrip()[:40]
+    if first[:5] == "time," or (first[:1].isdigit() and "," in first) or (first[:1] in "+-" and first[5:6] == ":"):
+        return parse_csv(text, end=end, port=port, interval_s=interval_s, stderr=stderr, version=version)
+    return parse_text(text, end=end, port=port, interval_s=interval_s, stderr=stderr, ended=ended, version=version)
