@@ -91,7 +91,8 @@ def _is_kernel_made(link: dict[str, t.Any], info: dict[str, t.Any]) -> bool:
     if info.get("scope") != "link":
         return False
     # With another mode than eui64 the kernel's own address cannot be told from a set one.
-    return link.get("inet6_addr_gen_mode", "eui64") != "eui64" or info["local"] == eui64(link.get("address", ""))
+    own = eui64(link.get("address", ""))
+    return bool(link.get("inet6_addr_gen_mode", "eui64") != "eui64" or info["local"] == own)
 
 
 def _set_ones(records: t.Iterable[dict[str, t.Any]]) -> list[dict[str, t.Any]]:
@@ -138,7 +139,7 @@ class Addresses(DeviceKnob):
         want = {str(parse_address(text)) for text in wish["addresses"]}
         if not want <= {_local(record) for record in current if "peer" not in record}:
             return False
-        return wish.get("state", _EXACT) == _PRESENT or {_local(record) for record in _set_ones(current)} <= want
+        return bool(wish.get("state", _EXACT) == _PRESENT) or {_local(record) for record in _set_ones(current)} <= want
 
     def resolve(self, current: Value, wish: t.Any) -> Value:
         want = [parse_address(text) for text in wish["addresses"]]

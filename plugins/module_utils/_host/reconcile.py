@@ -187,7 +187,9 @@ def _no_contradictions(wishes: t.Sequence[Wish]) -> None:
         seen[wish.name] = wish.wish
 
 
-def _joined(faults: list[BenchError]) -> BenchError:
+def _joined(found: list[BenchError]) -> BenchError:
+    """All faults in one, each once: 64 queues that say the same say it once."""
+    faults = list({fault.message: fault for fault in found}.values())
     if len(faults) == 1:
         return faults[0]
     return BenchError(

@@ -13,10 +13,14 @@ import dataclasses
 import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
+from ansible_collections.fastpath.bench.plugins.module_utils._host import all_kinds
 from ansible_collections.fastpath.bench.plugins.module_utils._host.access import Access, KnobError, NotThere
 from ansible_collections.fastpath.bench.plugins.module_utils._host.journal import APPLIED, Entry, Journal, encode
 from ansible_collections.fastpath.bench.plugins.module_utils._host.knob import Knob, Value, make
 from ansible_collections.fastpath.bench.plugins.module_utils._host.reconcile import Change, finding, put_back
+
+#: Held here so that every kind that a journal may name is known.
+KNOWN_KINDS = all_kinds.KINDS
 
 
 @dataclasses.dataclass
