@@ -108,12 +108,15 @@ class Connection(ConnectionBase):
 
     def _connect(self) -> Connection:
         if not self._connected:
-            self._host = self.get_option("remote_addr")
-            self._lab = self.get_option("lab_name")
+            self._host = self._option("remote_addr")
+            self._lab = self._option("lab_name")
             self._find()
             display.vvv(f"LAB {self._lab}: first process is {self._init.pid}", host=self._host)
             self._connected = True
         return self
+
+    def _option(self, name: str) -> str:
+        return str(t.cast("t.Any", self).get_option(name))
 
     def _find(self) -> None:
         path = LabNames(self._lab).init_file(self._host)
@@ -144,7 +147,7 @@ class Connection(ConnectionBase):
             # load modules) is taken away here.
             *("setpriv", "--bounding-set", ",".join(f"-cap_{number}" for number in self._withheld), "--"),
             *("/usr/bin/env", "-i", *(f"{name}={value}" for name, value in ENVIRONMENT.items())),
-            *(self.get_option("executable"), "-c", f"cd && {command}"),
+            *(self._option("executable"), "-c", f"cd && {command}"),
         ]
         # The shell moves itself into the host's control group, so that what is started there is counted there.
         join = ["/bin/sh", "-c", 'echo 0 2>/dev/null >"$0/cgroup.procs"; exec "$@"', self._cgroup, *enter]
@@ -180,23 +183,23 @@ class Connection(ConnectionBase):
             raise AnsibleConnectionFailure(f"entering a lab host needs root: {err.decode('utf-8', 'replace').strip()}")
 
     def exec_command(self, cmd: str, in_data: bytes | None = None, sudoable: bool = True) -> tuple[int, bytes, bytes]:
-        super().exec_command(cmd, in_data=in_data, sudoable=sudoable)
+        self._connect()
         display.vvv(f"EXEC {cmd}", host=self._host)
         return self._run(cmd, data=in_data or b"")
 
     def put_file(self, in_path: str, out_path: str) -> None:
-        super().put_file(in_path, out_path)
+        self._connect()
         display.vvv(f"PUT {in_path} TO {out_path}", host=self._host)
         try:
             with open(in_path, "rb") as source:
                 code, _out, err = self._run(f"cat > {shlex.quote(out_path)}", stdin=source)
         except FileNotFoundError as exc:
-            raise AnsibleFileNotFound(f"file or module does not exist: {in_path}") from exc
+            raise t.cast("t.Any", AnsibleFileNotFound)(f"file or module does not exist: {in_path}") from exc
         if code != 0:
             raise AnsibleError(f"cannot write {out_path} in lab host {self._host}: {err.decode('utf-8', 'replace')}")
 
     def fetch_file(self, in_path: str, out_path: str) -> None:
-        super().fetch_file(in_path, out_path)
+        self._connect()
         display.vvv(f"FETCH {in_path} TO {out_path}", host=self._host)
         with open(out_path, "wb") as target:
             code, _out, err = self._run(f"cat {shlex.quote(in_path)}", stdout=target)

@@ -64,8 +64,8 @@ class LabNames:
         return f"{self.host_folder(host)}/start.sh"
 
     def machine(self, host: str) -> str:
-        """The machine name that systemd-nspawn is given; process lists show it."""
-        return self.netns(host)
+        """The machine name that systemd-nspawn is given; it takes no underscore."""
+        return self.netns(host).replace("_", ".")
 
     @property
     def unit_prefix(self) -> str:
