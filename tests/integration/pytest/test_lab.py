@@ -448,9 +448,7 @@ def test_playbook_killed_at_any_moment(lab: LabUnderTest) -> None:
         time.sleep(chance.uniform(0.8, 1.6))
         running.kill()
         running.wait()
-        subprocess.run(
-            [part.replace("lab_up", "lab_down") for part in command], check=True, capture_output=True, env=ENV
-        )
+        subprocess.run(down, check=True, capture_output=True, env=ENV)
         assert lab.leftovers() == []
 
 
