@@ -421,7 +421,7 @@ def _setup_retried(view: TrialView) -> t.Iterator[str]:
 @rule(
     "profile_not_effective", TRIAL, WARNING, effect=BLOCKS,
     remedy="Look at what the power profile's read-back says: firmware, hypervisor or another service holds the setting",
-    cannot="a comparison of power profiles at the points named",
+    cannot="a comparison of power profiles where one did not take effect",
 )  # fmt: skip
 def _profile_not_effective(view: TrialView) -> t.Iterator[str]:
     """A power profile was applied and the reading under load shows that it did not take effect. Differences from and
@@ -473,7 +473,7 @@ def _unstable(view: PointView) -> t.Iterator[str]:
 @rule(
     "endpoint_limited", POINT, WARNING, effect=BOUNDS,
     remedy="Use faster endpoints or more streams until the direct path is clearly faster than the routed one",
-    cannot="the DUT's limit at the points named: they are lower bounds",
+    cannot="the DUT's limit where the endpoints are the limit: the figures are lower bounds",
 )  # fmt: skip
 def _endpoint_limited(view: PointView) -> t.Iterator[str]:
     """The path through the DUT is no slower than 95 % of the direct path without it. The endpoints are then the limit,
@@ -492,7 +492,7 @@ def _endpoint_limited(view: PointView) -> t.Iterator[str]:
 @rule(
     "loss_at_overload", POINT, INFO,
     remedy="For throughput with a stated loss, use the throughput search (playbook fastpath.bench.ndr)",
-    cannot="RFC 2544 throughput at the points named: frames were lost while the rate was measured",
+    cannot="RFC 2544 throughput: frames were lost while the rate was measured",
 )  # fmt: skip
 def _loss_at_overload(view: PointView) -> t.Iterator[str]:
     """More than 0.1 % of the frames were lost. The figure is the forwarding rate under that load (RFC 2285), which is
@@ -524,7 +524,7 @@ def _missing_points(view: RunView) -> t.Iterator[str]:
     if view.missing_points:
         shown = ", ".join(view.missing_points[:5])
         more = len(view.missing_points) - 5
-        yield f"{len(view.missing_points)} points were never run: {shown}" + (f" and {more} more" if more > 0 else "")
+        yield f"never run ({len(view.missing_points)}): {shown}" + (f" and {more} more" if more > 0 else "")
 
 
 @rule(

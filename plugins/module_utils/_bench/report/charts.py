@@ -51,6 +51,8 @@ class Bar:
     series: int
     #: Written at the bar's end, or in its place when there is no value.
     note: str
+    #: Bars of one block stand together; a gap parts it from the next.
+    block: str = ""
 
 
 def bars(name: str, axis_label: str, unit: str, rows: t.Sequence[Bar]) -> Markup:
@@ -65,7 +67,9 @@ def bars(name: str, axis_label: str, unit: str, rows: t.Sequence[Bar]) -> Markup
     top = max((value for row in rows for value in (row.median or 0, *(v for v, _ in row.dots))), default=0)
     divisor, written = units.scale_of(top, unit)
     left = min(max((len(row.label) for row in rows), default=0) * _CHARACTER_PX + 14, 380)
-    height = _TOP_PX + _BOTTOM_PX + _ROW_PX * len(rows)
+    places = _places(rows)
+    extent = (places[-1] if places else 0) + 1
+    height = _TOP_PX + _BOTTOM_PX + _ROW_PX * extent
     settings: dict[t.Any, t.Any] = {
         "svg.fonttype": "none",  # text stays text: it takes the page's font, and can be searched
         "svg.hashsalt": "fastpath.bench",  # the same chart has the same bytes
@@ -86,8 +90,8 @@ def bars(name: str, axis_label: str, unit: str, rows: t.Sequence[Bar]) -> Markup
         )
         axes.patch.set_visible(False)
         axes.set_xlim(0, (top / divisor) * 1.02 or 1)
-        axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.set_yticks(range(len(rows)))
+        axes.set_ylim(extent - 0.5, -0.5)
+        axes.set_yticks(places)
         axes.set_yticklabels([_plain(row.label) for row in rows], color=_INK)
         axes.set_xlabel(_plain(f"{axis_label}, {written}"), color=_MUTED)
         axes.tick_params(axis="y", length=0, pad=8)
@@ -99,14 +103,14 @@ def bars(name: str, axis_label: str, unit: str, rows: t.Sequence[Bar]) -> Markup
         dots_x: list[float] = []
         dots_y: list[float] = []
         titles: list[str] = []
-        for number, row in enumerate(rows):
+        for number, (at_y, row) in enumerate(zip(places, rows)):
             if row.median is not None:
-                (patch,) = axes.barh(number, row.median / divisor, height=0.62, color=_SERIES[row.series], linewidth=0)
+                (patch,) = axes.barh(at_y, row.median / divisor, height=0.62, color=_SERIES[row.series], linewidth=0)
                 patch.set_gid(f"bar{number}")
             at = max([row.median or 0, *(value for value, _ in row.dots)]) / divisor
             axes.annotate(
                 _plain(row.note),
-                (at, number),
+                (at, at_y),
                 xytext=(9, 0),
                 textcoords="offset points",
                 va="center",
@@ -117,7 +121,7 @@ def bars(name: str, axis_label: str, unit: str, rows: t.Sequence[Bar]) -> Markup
             for place, (value, title) in enumerate(shown):
                 dots_x.append(value / divisor)
                 # From the first repetition above to the last below, so that a drift is seen.
-                dots_y.append(number + (0.36 * (place / (len(shown) - 1) - 0.5) if len(shown) > 1 else 0))
+                dots_y.append(at_y + (0.36 * (place / (len(shown) - 1) - 0.5) if len(shown) > 1 else 0))
                 titles.append(title)
         if dots_x:
             size = 22 if len(dots_x) <= 20 * len(rows) else 8
@@ -128,6 +132,14 @@ def bars(name: str, axis_label: str, unit: str, rows: t.Sequence[Bar]) -> Markup
         figure.savefig(output, format="svg", metadata={"Date": None, "Creator": None})
     svg = _titled(output.getvalue(), {f"bar{n}": row.title for n, row in enumerate(rows)}, titles)
     return Markup(_fit(svg, name, axis_label))
+
+
+def _places(rows: t.Sequence[Bar]) -> list[float]:
+    places: list[float] = []
+    for before, row in zip((None, *rows), rows):
+        step = 0.0 if before is None else 1.0 if before.block == row.block else 1.5
+        places.append((places[-1] if places else 0.0) + step)
+    return places
 
 
 def _titled(svg: str, bar_titles: t.Mapping[str, str], dot_titles: t.Sequence[str]) -> str:

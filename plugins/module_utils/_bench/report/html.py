@@ -219,6 +219,7 @@ def _bar(group: layout.Group, point: PointSummary, colours: t.Mapping[str, int])
         title=verdict.sentence(point),
         series=0 if number == 0 else 1 + (number - 1) % (charts.SERIES - 1),
         note=note,
+        block=point.point.get("direction", ""),
     )
 
 
@@ -247,7 +248,7 @@ def _points_table(group: layout.Group) -> Markup:
                 tag("td", interval, class_="n"),
                 tag("td", units.spread(stats.cv), class_="n"),
                 tag("td", f"{stats.n} of {point.asked}" if stats.n != point.asked else str(stats.n), class_="n"),
-                tag("td", _against(point)),
+                tag("td", _against(point), class_="against"),
                 tag("td", _direct(point), class_="n"),
                 tag("td", _state(point)),
             ]
@@ -281,7 +282,7 @@ def _against(point: PointSummary) -> Child:
     return [
         tag("b", f"{verdict.signed(difference.percent)} %"),
         f" ({verdict.signed(difference.low_percent)} to {verdict.signed(difference.high_percent)})",
-        tag("span", f" against {against.label}", class_="note"),
+        tag("div", f"against {against.label}", class_="note"),
     ]
 
 
@@ -297,7 +298,7 @@ def _state(point: PointSummary) -> Child:
     level = {OK: "ok", PARTIAL: "warning", summaries.SKIPPED: "info", summaries.MISSING: "info"}
     badge = tag("span", point.status, class_=f"badge {level.get(point.status, 'error')}", title=point.reason)
     codes = [tag("span", code, class_="code") for code in point.findings]
-    return [badge, tag("div", [join([code, " "]) for code in codes], class_="codes") if codes else None]
+    return [badge, tag("div", codes, class_="codes") if codes else None]
 
 
 def _dut(summary: RunSummary) -> Child:

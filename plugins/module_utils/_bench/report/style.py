@@ -59,6 +59,7 @@ border-bottom:1.5px solid var(--muted)}
 tbody th{font-weight:500;white-space:nowrap}
 td.n,th.n{text-align:right;white-space:nowrap}
 td.strong{font-weight:650}
+td.against{min-width:168px}
 table.text tbody th{white-space:normal;min-width:180px}
 table.findings td:nth-child(3),table.findings td:nth-child(5){min-width:260px}
 .pairs th{font-family:var(--mono);font-size:12px}.pairs td{overflow-wrap:anywhere}
@@ -67,8 +68,8 @@ pre{background:var(--panel);border:1px solid var(--line);border-radius:6px;paddi
 .badge{display:inline-block;font-size:12px;line-height:1.35;font-weight:600;padding:1px 8px;border-radius:9px;
 border:1px solid currentColor;color:var(--calm);white-space:nowrap}
 .badge.ok{color:var(--good)}.badge.warning{color:var(--warn)}.badge.error{color:var(--bad)}
-.codes{margin-top:3px;max-width:240px}
-.code{font-family:var(--mono);font-size:11.5px;color:var(--muted);overflow-wrap:anywhere}
+.codes{margin-top:3px;white-space:nowrap}
+.code{display:block;font-family:var(--mono);font-size:11.5px;color:var(--muted)}
 .hint{text-decoration:underline dotted;text-underline-offset:3px}
 .words{display:grid;grid-template-columns:max-content 1fr;gap:4px 24px;font-size:13.5px}
 .words dt{color:var(--muted)}.words dd{margin:0}

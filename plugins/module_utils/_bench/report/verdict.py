@@ -94,8 +94,8 @@ def can_carry(summary: RunSummary) -> list[str]:
     shown = sum(against.shown for against in compared)
     if compared:
         lines.append(
-            f"{shown} of {len(compared)} differences from the baseline are carried by their 95 % interval; "
-            f"{len(compared) - shown} are not shown, each with its reason."
+            f"{shown} of {len(compared)} differences from the baseline are carried by their 95 % interval"
+            + (f"; {len(compared) - shown} not shown, each with its reason." if shown < len(compared) else ".")
         )
     if any(point.main.summary.n > 2 for point in measured):
         lines.append("Ratios of like with like within this run, as far as their intervals reach.")
@@ -108,11 +108,16 @@ def cannot_carry(summary: RunSummary) -> list[str]:
     for noticed in summary.noticed:
         rule = findings.REGISTRY.get(noticed.code)
         if rule is not None and rule.cannot:
-            lines.append(f"{rule.cannot[0].upper()}{rule.cannot[1:]} ({noticed.code}).")
+            where = f", {_points(len(noticed.points))}" if noticed.points else ""
+            lines.append(f"{rule.cannot[0].upper()}{rule.cannot[1:]} ({noticed.code}{where}).")
     lost = sum(point.status not in (OK, PARTIAL) for point in summary.points)
     if lost:
-        lines.append(f"{lost} points: they have no result, and nothing is said of them.")
+        lines.append(f"Anything about {_points(lost)} without a result.")
     return lines
+
+
+def _points(number: int) -> str:
+    return f"{number:,} point" if number == 1 else f"{number:,} points"
 
 
 def verdict(summary: RunSummary, limit: int = TERMINAL_POINTS) -> list[str]:
