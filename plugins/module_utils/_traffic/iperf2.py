@@ -21,27 +21,32 @@ def _number(value: float) -> str:
 def client_command(program: str, options: opt.TrialOptions, version: opt.ToolVersion) -> list[str]:
     """The command line of a client, checked against the release that will run it."""
     opt.check_version(options, version)
-    return [program, "-c", options.server] + opt.flags(
-        (
-            ("-p", options.port),
-            ("-t", _number(options.total_s)),
-            ("-i", _number(options.interval_s)),
-            ("-f", "b"),
-            ("-e", opt.has(version, "enhanced reports (-e)")),
-            ("-P", options.parallel if options.parallel > 1 else None),
-            ("-u", options.protocol == "udp"),
-            ("-b", _rate(options)),
-            ("-l", options.length_bytes),
-            ("-M", options.mss_bytes),
-            ("-w", options.window_bytes),
-            ("-B", options.bind_address),
-            ("-S", options.tos),
-            ("-Z", options.congestion_control),
-            ("-V", options.ipv6),
-            ("--reverse", options.direction == REVERSE),
-            ("--full-duplex", options.direction == BOTH),
-        )
-    )
+    return [
+        program,
+        "-c",
+        options.server,
+        *opt.flags(
+            (
+                ("-p", options.port),
+                ("-t", _number(options.total_s)),
+                ("-i", _number(options.interval_s)),
+                ("-f", "b"),
+                ("-e", opt.has(version, "enhanced reports (-e)")),
+                ("-P", options.parallel if options.parallel > 1 else None),
+                ("-u", options.protocol == "udp"),
+                ("-b", _rate(options)),
+                ("-l", options.length_bytes),
+                ("-M", options.mss_bytes),
+                ("-w", options.window_bytes),
+                ("-B", options.bind_address),
+                ("-S", options.tos),
+                ("-Z", options.congestion_control),
+                ("-V", options.ipv6),
+                ("--reverse", options.direction == REVERSE),
+                ("--full-duplex", options.direction == BOTH),
+            )
+        ),
+    ]
 
 
 def _rate(options: opt.TrialOptions) -> str | None:
@@ -65,19 +70,23 @@ def server_command(
     ipv6: bool = False,
 ) -> list[str]:
     """The command line of a server."""
-    return [program, "-s"] + opt.flags(
-        (
-            ("-p", port),
-            ("-i", _number(interval_s)),
-            ("-f", "b"),
-            ("-e", opt.has(version, "enhanced reports (-e)")),
-            ("-u", protocol == "udp"),
-            ("-B", bind_address),
-            ("-l", length_bytes),
-            ("-w", window_bytes),
-            ("-V", ipv6),
-        )
-    )
+    return [
+        program,
+        "-s",
+        *opt.flags(
+            (
+                ("-p", port),
+                ("-i", _number(interval_s)),
+                ("-f", "b"),
+                ("-e", opt.has(version, "enhanced reports (-e)")),
+                ("-u", protocol == "udp"),
+                ("-B", bind_address),
+                ("-l", length_bytes),
+                ("-w", window_bytes),
+                ("-V", ipv6),
+            )
+        ),
+    ]
 
 
 def parse(

@@ -25,7 +25,7 @@ def client_command(program: str, options: opt.TrialOptions, version: opt.ToolVer
     opt.check_version(options, version)
     udp = options.protocol == "udp"
     rate = options.target_bps()
-    return [program, "-c", options.server] + opt.flags(
+    words = opt.flags(
         (
             ("-p", options.port),
             ("-J", True),
@@ -47,15 +47,18 @@ def client_command(program: str, options: opt.TrialOptions, version: opt.ToolVer
             ("--bidir", options.direction == BOTH),
         )
     )
+    return [program, "-c", options.server, *words]
 
 
 def server_command(
     program: str, *, port: int, interval_s: float, bind_address: str | None = None, ipv6: bool = False
 ) -> list[str]:
     """The command line of a server. The client asks for protocol and sizes."""
-    return [program, "-s"] + opt.flags(
-        (("-p", port), ("-J", True), ("-i", f"{interval_s:g}"), ("-B", bind_address), ("-6", ipv6))
-    )
+    return [
+        program,
+        "-s",
+        *opt.flags((("-p", port), ("-J", True), ("-i", f"{interval_s:g}"), ("-B", bind_address), ("-6", ipv6))),
+    ]
 
 
 def parse(text: str, *, end: str = CLIENT, stderr: str = "", interval_s: float | None = None) -> Measurement:

@@ -30,6 +30,9 @@ FIRST_RELEASE: dict[tuple[str, str], tuple[tuple[int, ...], str]] = {
     ("iperf3", "direction both (--bidir)"): ((3, 7), "release notes of 3.7"),
 }
 _OLDEST = {"iperf2": (2, 0, 5), "iperf3": (3, 1)}
+#: What each tool itself takes when no port is given.
+DEFAULT_PORTS = {"iperf2": 5001, "iperf3": 5201}
+_RATE = re.compile(r"^(?P<number>\d+(?:\.\d+)?)(?P<unit>[kKmMgG]?)(?P<pps>pps)?$")
 _VERSION = re.compile(r"\biperf(?: version)? (\d+(?:\.\d+)+)([a-z]\w*)?")
 
 
@@ -56,7 +59,8 @@ class TrialOptions:
     tos: int | None = None
     congestion_control: str | None = None
     link_speed_bps: int | None = None
-    time_limit_s: float | None = None
+    #: What a trial may take beyond its traffic.
+    extra_s: float = 15.0
 
     def __post_init__(self) -> None:
         if not re.match(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$", self.id):
@@ -111,7 +115,7 @@ class TrialOptions:
 
     @property
     def limit_s(self) -> float:
-        return self.time_limit_s if self.time_limit_s is not None else self.total_s + 15.0
+        return self.total_s + self.extra_s
 
     @property
     def ipv6(self) -> bool:
@@ -220,10 +224,64 @@ def per_stream(total: int, parallel: int) -> int:
     return max(1, round(total / parallel))
 
 
-def from_params(params: t.Mapping[str, t.Any]) -> TrialOptions:
-    """Options from a module's parameters; absent ones keep their defaults."""
+def parse_rate(text: str) -> tuple[int | None, int | None]:
+    """Bits per second and packets per second of a rate such as ``100M``, ``5000pps`` or ``0`` (no limit)."""
+    match = _RATE.match(text.strip())
+    if match is None:
+        raise BenchError(
+            f"{text!r} is no rate",
+            where="rate",
+            remedy="Write bit/s as 2500000, 10M or 1.5G, packets per second as 5000pps, and 0 for no limit",
+            code="bad_option",
+        )
+    value = round(float(match["number"]) * {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}[match["unit"].lower()])
+    if value == 0:
+        return None, None
+    return (None, value) if match["pps"] else (value, None)
+
+
+def trial_spec() -> dict[str, t.Any]:
+    """The argument spec of one trial, shared by the client's and the server's module."""
+    return {
+        "server": {"type": "str"},
+        "port": {"type": "int"},
+        "tool": {"type": "str", "choices": list(TOOLS), "default": "iperf2"},
+        "protocol": {"type": "str", "choices": list(PROTOCOLS), "default": "tcp"},
+        "direction": {"type": "str", "choices": list(DIRECTIONS), "default": FORWARD},
+        "parallel": {"type": "int", "default": 1},
+        "length_bytes": {"type": "int"},
+        "mss_bytes": {"type": "int"},
+        "window_bytes": {"type": "int"},
+        "rate": {"type": "str", "default": "0"},
+        "duration_s": {"type": "float", "default": 10.0},
+        "warmup_s": {"type": "float", "default": 0.0},
+        "interval_s": {"type": "float", "default": 0.5},
+        "bind": {"type": "str"},
+        "tos": {"type": "int"},
+        "congestion_control": {"type": "str"},
+        "link_speed_bps": {"type": "int"},
+    }
+
+
+def from_params(params: t.Mapping[str, t.Any], **more: t.Any) -> TrialOptions:
+    """Options from parameters that passed :func:`trial_spec`; absent ones keep their defaults."""
     names = {field.name for field in dataclasses.fields(TrialOptions)}
-    return TrialOptions(**{key: value for key, value in params.items() if key in names and value is not None})
+    values = {key: value for key, value in {**params, **more}.items() if key in names and value is not None}
+    values.setdefault("port", DEFAULT_PORTS[values.get("tool", "iperf2")])
+    if params.get("bind"):
+        values["bind_address"] = params["bind"]
+    values["rate_bps"], values["rate_pps"] = parse_rate(params.get("rate") or "0")
+    return TrialOptions(**values)
+
+
+def unique(trials: t.Iterable[TrialOptions]) -> list[TrialOptions]:
+    """The trials, if no name is given twice: each is a file."""
+    found: dict[str, TrialOptions] = {}
+    for trial in trials:
+        if trial.id in found:
+            raise BenchError(f"the id {trial.id} is given twice", where="trials", code="bad_option")
+        found[trial.id] = trial
+    return list(found.values())
 
 
 def flags(pairs: t.Iterable[tuple[str, t.Any]]) -> list[str]:
