@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import re
@@ -50,9 +51,9 @@ def remove_netns(names: LabNames, node: str) -> None:
     if has_netns(names, node):
         machine.kill_in_netns(path)
         # The kernel removes a namespace's interfaces some time later, but a cable's far end has to be gone now.
-        for interface in links_in(names.netns(node)):
-            if "link_netnsid" in interface or interface.get("link"):
-                machine.run(["ip", "-n", names.netns(node), "link", "del", interface["ifname"]], check=False)
+        for link in links_in(names, node).links:
+            if "link_netnsid" in link:
+                machine.run(["ip", "-n", names.netns(node), "link", "del", link["ifname"]], check=False)
         machine.run(["ip", "netns", "del", names.netns(node)], check=False)
     machine.unmount(path)
     with contextlib.suppress(FileNotFoundError):
@@ -71,32 +72,42 @@ def make_bridge(names: LabNames, node: str) -> None:
     )
 
 
-def links_in(netns: str) -> list[dict[str, t.Any]]:
-    printed = machine.run(["ip", "-n", netns, "-json", "-details", "link", "show"]).stdout
+@dataclasses.dataclass(frozen=True)
+class NodeLinks:
+    """What ``ip`` tells of a node: its interfaces, and which of its numbers stands for which named namespace."""
+
+    links: list[dict[str, t.Any]]
+    netns_by_id: dict[int, str]
+
+
+def links_in(names: LabNames, node: str) -> NodeLinks:
+    netns = names.netns(node)
+    links = _ip_json(["ip", "-n", netns, "-json", "-details", "link", "show"])
+    ids = _ip_json(["ip", "-n", netns, "-json", "netns", "list-id"])
+    return NodeLinks(links, {entry["nsid"]: entry["name"] for entry in ids if "name" in entry})
+
+
+def _ip_json(argv: list[str]) -> list[dict[str, t.Any]]:
+    printed = machine.run(argv).stdout
     # Some versions print nothing at all for an empty list.
     return t.cast("list[dict[str, t.Any]]", json.loads(printed or "[]"))
 
 
-def find_ends(links: t.Mapping[str, list[dict[str, t.Any]]]) -> dict[str, FoundEnd]:
-    """The interfaces of the lab's nodes, from what ``ip -details link`` shows in each, paired by index."""
-    by_index = {(node, link["ifindex"]): link for node, shown in links.items() for link in shown}
+def find_ends(names: LabNames, nodes: t.Mapping[str, NodeLinks]) -> dict[str, FoundEnd]:
+    """The interfaces of the lab's nodes. Each end of a veth pair tells where its peer is, by namespace and index."""
+    by_index = {(node, link["ifindex"]): link["ifname"] for node, found in nodes.items() for link in found.links}
     ends: dict[str, FoundEnd] = {}
-    for node, shown in links.items():
-        for link in shown:
+    for node, found in nodes.items():
+        for link in found.links:
             if link["ifname"] in ("lo", BRIDGE_DEVICE):
                 continue
             peer = None
-            if "link_index" in link and link.get("linkinfo", {}).get("info_kind") == "veth":
-                for (other, index), candidate in by_index.items():
-                    if other != node and index == link["link_index"] and _is_peer(link, candidate):
-                        peer = f"{other}:{candidate['ifname']}"
+            other = names.node_of_netns(found.netns_by_id.get(link.get("link_netnsid", -1), ""))
+            name = by_index.get((other or "", link.get("link_index", 0)))
+            if name is not None and link.get("linkinfo", {}).get("info_kind") == "veth":
+                peer = f"{other}:{name}"
             ends[f"{node}:{link['ifname']}"] = FoundEnd(peer, link.get("num_rx_queues", 1))
     return ends
-
-
-def _is_peer(link: dict[str, t.Any], candidate: dict[str, t.Any]) -> bool:
-    kind = candidate.get("linkinfo", {}).get("info_kind")
-    return kind == "veth" and bool(candidate.get("link_index") == link["ifindex"])
 
 
 def lay_command(names: LabNames, cable: Cable) -> str:

@@ -114,17 +114,17 @@ class Lab:
     def _look(self, site: launch.Site) -> Found:
         state = self._read_state()
         nodes: dict[str, FoundNode] = {}
-        links: dict[str, list[dict[str, t.Any]]] = {}
+        links: dict[str, cable.NodeLinks] = {}
         for node in sorted(self._traces(site)):
             netns = cable.has_netns(self.names, node)
             if netns:
-                links[node] = cable.links_in(self.names.netns(node))
+                links[node] = cable.links_in(self.names, node)
             if node in state["bridges"]:
-                up = any(link["ifname"] == BRIDGE_DEVICE for link in links.get(node, []))
+                up = netns and any(link["ifname"] == BRIDGE_DEVICE for link in links[node].links)
                 nodes[node] = FoundNode(KIND_BRIDGE, RUNNING if up else DEAD)
             else:
                 nodes[node] = FoundNode(KIND_LINUX, self._host_state(node, site) if netns else DEAD)
-        return Found(nodes, cable.find_ends(links), frozenset(state["ends"]), state["applied"])
+        return Found(nodes, cable.find_ends(self.names, links), frozenset(state["ends"]), state["applied"])
 
     def _host_state(self, host: str, site: launch.Site) -> str:
         init = launch.find_init(self.names, host, site)
