@@ -24,10 +24,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "unit")]
 
 import conftest  # noqa: E402,F401 - makes the collection importable
-from fake_run import fake_run  # noqa: E402
 
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.report import make_report  # noqa: E402
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.store import RunStore, TrialName  # noqa: E402
+from ansible_collections.fastpath.bench.tests.unit.fake_run import fake_run  # noqa: E402
 
 LIMIT_S = 20.0
 LIMIT_MB = 500.0

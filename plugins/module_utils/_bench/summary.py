@@ -56,6 +56,11 @@ class TrialRow:
     peak: float | None
     dut: t.Mapping[str, DutFigures]
 
+    @property
+    def counts(self) -> bool:
+        """Whether it is one of the n: measured well, and its headline is known."""
+        return self.status == OK and self.headline is not None
+
 
 @dataclasses.dataclass
 class Noticed:
@@ -149,7 +154,7 @@ class PointSummary:
 
     @property
     def counted(self) -> int:
-        return sum(trial.status == OK for trial in self.trials)
+        return sum(trial.counts for trial in self.trials)
 
     @property
     def main(self) -> MetricSummary:
@@ -398,29 +403,26 @@ def _matrix_of(run: t.Mapping[str, t.Any], testbed: str) -> t.Mapping[str, t.Any
 
 def _state(point: PointSummary) -> tuple[str, str | None]:
     statuses = [trial.status for trial in point.trials]
-    good = statuses.count(OK)
-    if good == point.asked and point.values:
-        return OK, None
     if not statuses:
         return MISSING, "never run"
+    if point.counted == point.asked:
+        return OK, None
     reasons: dict[str, int] = {}
     for trial in point.trials:
-        if trial.status != OK:
-            text = f"{trial.status}: {trial.reason or trial.code or 'no reason was given'}"
-            reasons[text] = reasons.get(text, 0) + 1
+        if trial.counts:
+            continue
+        text = f"{trial.status}: {trial.reason or trial.code or 'no reason was given'}"
+        if trial.status == OK:
+            text = f"{point.headline} is not known"
+        reasons[text] = reasons.get(text, 0) + 1
     never = point.asked - len(statuses)
     if never:
         reasons[f"{MISSING}: never run"] = never
-    if good and not point.values:
-        reasons[f"the headline {point.headline} is not known in any trial"] = good
     reason = "; ".join(f"{text} ({count} of {point.asked})" for text, count in reasons.items())
-    if good and point.values:
+    if point.counted:
         return PARTIAL, reason
     # Nothing counts: the worst that happened names the point.
-    for state in (FAILED, INVALID, SKIPPED):
-        if state in statuses:
-            return state, reason
-    return INVALID, reason
+    return next((state for state in (FAILED, INVALID, SKIPPED) if state in statuses), INVALID), reason
 
 
 def _dut_figures(trial: t.Mapping[str, t.Any]) -> dict[str, DutFigures]:
@@ -442,7 +444,7 @@ def median_dut(point: PointSummary) -> dict[str, DutFigures]:
     hosts = sorted({host for trial in point.trials for host in trial.dut})
     result = {}
     for host in hosts:
-        seen = [trial.dut[host] for trial in point.trials if trial.status == OK and host in trial.dut]
+        seen = [trial.dut[host] for trial in point.trials if trial.counts and host in trial.dut]
         if not seen:
             continue
         busiest = max(seen, key=lambda figures: figures.busiest_share or 0)
@@ -529,7 +531,7 @@ def _notice_point(point: PointSummary, direct: PointSummary | None, noticed: _No
     view = PointView(
         point=point.point,
         asked=point.asked,
-        statuses=[trial.status for trial in point.trials],
+        counted=point.counted,
         unit=point.main.unit,
         headline=point.main.summary,
         loss_ratio=max(known_losses, default=None),

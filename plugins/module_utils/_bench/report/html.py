@@ -209,7 +209,7 @@ def _bar(group: layout.Group, point: PointSummary, colours: t.Mapping[str, int])
     dots = [
         (trial.headline, f"repetition {trial.repetition}: {units.exact(trial.headline, unit)}")
         for trial in point.trials
-        if trial.status == OK and trial.headline is not None
+        if trial.counts and trial.headline is not None
     ]
     note = ("≥ " if point.at_least else "") + units.human(median, unit) if median is not None else point.status
     return charts.Bar(

@@ -1,0 +1,387 @@
+# Copyright (c) 2026 fastpath.bench contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+
+import pytest
+
+from ansible_collections.fastpath.bench.plugins.module_utils._bench import findings
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.findings import PointView, RunView, assess
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.stats import summarise
+from ansible_collections.fastpath.bench.tests.unit.fake_run import metric, sample, trial
+
+DOC = pathlib.Path(__file__).parents[5] / "docs" / "findings.md"
+BOTH = "lab.routed.kernel.tcp_large.both"
+UDP = "lab.routed.kernel.udp_small.forward"
+
+
+def codes(made):
+    return {finding.code for finding in assess(made).findings}
+
+
+def evidence(made, code):
+    found = [finding.evidence for finding in assess(made).findings if finding.code == code]
+    assert len(found) == 1, found
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    "point_id",
+    ["lab.routed.kernel.tcp_large.forward", "lab.direct.none.tcp_large.reverse", BOTH, "lab.direct.none.x.both"],
+)
+def test_a_good_trial_has_no_finding(point_id):
+    assessment = assess(trial(point_id))
+    assert assessment.findings == []
+    assert assessment.status == "ok"
+
+
+def with_metrics(made, **values):
+    for key, value in values.items():
+        made["metrics"][key]["value"] = value
+    return made
+
+
+def with_dut(made, **more):
+    made["dut"] = {"dut": sample(**{"rx": {"eth1": (863_259, 1_306_974_126), "eth2": (400_000, 26_400_000)}, **more})}
+    return made
+
+
+# -- trial --------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_received_is_invalid_and_no_zero():
+    made = with_metrics(trial(), goodput_forward=0)
+    assessment = assess(made)
+    assert (assessment.status, assessment.code) == ("invalid", "nothing_received")
+    assert "0 bit/s forward" in assessment.reason
+
+
+def test_nothing_received_in_both_directions():
+    made = with_metrics(trial(BOTH), goodput_forward=0, goodput_reverse=0, goodput_total=0)
+    assert assess(made).code == "nothing_received"
+
+
+@pytest.mark.parametrize(("dead", "alive"), [("forward", "reverse"), ("reverse", "forward")])
+def test_one_dead_direction_is_not_hidden_by_the_sum(dead, alive):
+    made = with_metrics(trial(BOTH), **{f"goodput_{dead}": 0})
+    assessment = assess(made)
+    assert (assessment.status, assessment.code) == ("invalid", "one_direction_dead")
+    assert assessment.reason == f"{dead} received 0 bit/s while {alive} received 2.50 Gbit/s"
+
+
+def test_an_unknown_direction_is_not_a_dead_one():
+    assert "one_direction_dead" not in codes(with_metrics(trial(BOTH), goodput_reverse=None))
+
+
+def test_more_received_than_sent_is_implausible():
+    made = with_metrics(trial(), goodput_forward=51e9, sent_rate_forward=1e6)
+    assert evidence(made, "implausible_rate") == "forward: 51.0 Gbit/s received of 1.00 Mbit/s sent"
+    assert assess(made).status == "invalid"
+
+
+def test_more_received_than_asked_for_is_implausible():
+    made = trial(UDP, rate_bps=512e6)
+    made["metrics"]["offered_rate_forward"] = metric(1000, "packet/s", "forward", "offered")
+    assert "of 1.00 kpps asked for" in evidence(made, "implausible_rate")
+
+
+def test_a_little_more_received_than_sent_is_the_edge_of_the_window():
+    assert codes(with_metrics(trial(), goodput_forward=5.2e9, sent_rate_forward=5.0e9)) == set()
+
+
+def test_a_rate_above_the_link_is_implausible_when_the_link_did_not_count_it():
+    made = with_dut(trial(rate_bps=15e9), rx={"eth1": (4_000_000, 2_400_000_000)})
+    assert "dut eth1, a link of 10.0 Gbit/s that counted 9.60 Gbit/s" in evidence(made, "implausible_rate")
+
+
+def test_the_speed_that_a_veth_pair_names_is_not_believed():
+    made = with_dut(trial(rate_bps=20e9), rx={"eth1": (100_000, 5_100_000_000)})
+    assert "implausible_rate" not in codes(made)
+
+
+@pytest.mark.parametrize("point_id", ["lab.routed.kernel.tcp_large.forward", UDP, BOTH])
+def test_traffic_that_did_not_pass_the_dut_is_invalid(point_id):
+    made = with_dut(trial(point_id), rx={"eth1": (120, 9_000), "eth2": (100, 7_000)})
+    assessment = assess(made)
+    assert (assessment.status, assessment.code) == ("invalid", "dut_saw_no_traffic")
+    assert "the endpoints received" in assessment.reason
+
+
+def test_a_dut_that_tells_packets_only_is_held_against_the_packet_rate():
+    made = with_dut(trial(UDP), rx={"eth1": (120, 0)})
+    made["dut"]["dut"]["interfaces"]["eth1"]["rx_bytes"] = None
+    assert "pps" in evidence(made, "dut_saw_no_traffic")
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {},
+        {"dut": {}},
+        {"dut": None},
+        {"dut": {"dut": None}},
+        {
+            "dut": {
+                "dut": {"cpu": None, "interfaces": None, "softnet": None, "window": {}, "reason": "the sampler died"}
+            }
+        },
+        {"dut": {"dut": {"cpu": {"cpus": [{"cpu": 0, "busy": None}]}, "interfaces": {"eth1": {"rx_bytes": None}}}}},
+    ],
+)
+def test_a_dut_that_was_not_observed_is_told_and_leads_to_no_other_conclusion(broken):
+    assert codes(trial(**{"dut": {}, **broken})) == {"dut_not_observed"}
+
+
+def test_the_reason_of_a_missing_sample_is_the_evidence():
+    made = trial(dut={"dut": {"reason": "the sampler died", "window": {}}})
+    assert evidence(made, "dut_not_observed") == "dut: the sampler died"
+
+
+def test_segments_larger_than_the_mtu_are_not_packets():
+    made = with_dut(trial(), rx={"eth1": (40_000, 40_000 * 33_000)})
+    assert evidence(made, "gso_segments") == (
+        "dut eth1: mean received frame 33,000 bytes, MTU 1,500 + 14 bytes of header"
+    )
+    assert assess(made).status == "ok"
+
+
+def test_a_full_frame_is_a_packet():
+    assert "gso_segments" not in codes(with_dut(trial(), rx={"eth1": (1_000_000, 1_514_000_000)}))
+
+
+def test_an_unknown_mtu_leads_to_no_conclusion():
+    made = with_dut(trial(), rx={"eth1": (40_000, 40_000 * 33_000)})
+    made["dut"]["dut"]["interfaces"]["eth1"]["mtu_bytes"] = None
+    assert "gso_segments" not in codes(made)
+
+
+def test_one_core_at_its_limit_names_what_it_did():
+    made = with_dut(trial(), cpus=(0.1, 0.99, 0.2, 0.0))
+    assert evidence(made, "single_core_saturated") == (
+        "dut: CPU 1 99 % busy, mostly softirq (74 %), the other 3 on average 10 %"
+    )
+
+
+@pytest.mark.parametrize("cpus", [(0.94, 0.0), (0.99,), (0.99, 0.98), (0.99, 0.99, 0.2)])
+def test_other_loads_are_not_one_core_at_its_limit(cpus):
+    assert "single_core_saturated" not in codes(with_dut(trial(), cpus=cpus))
+
+
+def test_a_polling_worker_of_vpp_is_no_sign_of_load():
+    made = with_dut(trial(), cpus=(0.05, 1.0, 0.1), vpp={"version": "26.06"})
+    made["dut"]["dut"]["cpu"]["cpus"][1].update(user=0.99, softirq=0.0, system=0.01)
+    assert "single_core_saturated" not in codes(made)
+
+
+def test_a_generator_at_its_limit():
+    made = trial(endpoints={"client": sample(rx={}, cpus=(0.97, 0.96))})
+    assert evidence(made, "endpoint_cpu_saturated").startswith("client: CPU 0 97 % busy")
+
+
+def test_drops_in_softnet():
+    made = with_dut(trial(), softnet={"dropped": 1234, "time_squeeze": 0})
+    assert evidence(made, "softnet_drops") == "dut: 1,234 packets dropped in softnet during the trial"
+
+
+def test_drops_and_errors_of_an_interface():
+    made = with_dut(trial())
+    made["dut"]["dut"]["interfaces"]["eth2"].update(rx_dropped=5, tx_errors=1)
+    assert evidence(made, "interface_drops") == "dut eth2: 5 received and dropped, 1 send errors"
+
+
+def test_a_stall_that_the_mean_hides():
+    made = trial()
+    made["intervals"][1]["bytes"] = made["intervals"][2]["bytes"] = 0
+    assert evidence(made, "zero_intervals") == "forward: 2 of 4 intervals received 0 bytes"
+
+
+def test_unknown_intervals_are_not_zero():
+    made = trial()
+    for interval in made["intervals"]:
+        interval["bytes"] = None
+    assert "zero_intervals" not in codes(made)
+
+
+def test_many_retransmits():
+    made = with_metrics(trial(rate_bps=1e9), retransmits_forward=3000)
+    assert evidence(made, "retransmits_high") == (
+        "forward: 3,000 retransmits in 2.00 s at 1.00 Gbit/s, about 1.7 % of the bytes"
+    )
+    assert "retransmits_high" not in codes(with_metrics(trial(rate_bps=1e9), retransmits_forward=1000))
+
+
+def test_a_sender_that_could_not_send_as_asked():
+    made = trial(UDP)
+    made["metrics"]["offered_rate_forward"] = metric(2e8, "packet/s", "forward", "offered")
+    assert "of 200 Mpps asked for" in evidence(made, "offered_below_intended")
+
+
+def test_more_than_one_try():
+    assert evidence(trial(tries=3), "setup_retried") == "set up at try 3"
+
+
+def test_a_power_profile_without_effect():
+    made = trial(power={"effective": False, "evidence": "800 MHz under load, asked for 3000"})
+    assert evidence(made, "profile_not_effective") == "800 MHz under load, asked for 3000"
+    assert codes(trial(power={"effective": None})) == codes(trial(power={"effective": True})) == set()
+
+
+# -- assessment ---------------------------------------------------------------------------------------------------
+
+
+def test_what_the_trial_carries_counts_once():
+    stored = {"code": "setup_retried", "severity": "info", "evidence": "stored", "remedy": "r"}
+    made = trial(tries=2, findings=[stored])
+    assert [finding.as_dict() for finding in assess(made).findings] == [stored]
+
+
+def test_a_finding_of_a_generator_is_kept():
+    stored = {"code": "one_way_traffic", "severity": "odd", "evidence": "e", "remedy": "r"}
+    (found,) = assess(trial(findings=[stored, "nonsense", {"severity": "info"}])).findings
+    assert (found.code, found.severity) == ("one_way_traffic", "warning")
+
+
+def test_an_assessment_of_an_assessment_is_the_same():
+    made = with_metrics(trial(BOTH), goodput_forward=0)
+    first = assess(made)
+    made.update(
+        status=first.status, code=first.code, reason=first.reason, findings=[f.as_dict() for f in first.findings]
+    )
+    assert assess(made) == first
+
+
+@pytest.mark.parametrize("status", ["failed", "skipped"])
+def test_a_trial_without_figures_is_not_judged(status):
+    made = with_metrics(trial(status=status, reason="no route", dut={}), goodput_forward=0)
+    assessment = assess(made)
+    assert (assessment.status, assessment.reason, assessment.findings) == (status, "no route", [])
+
+
+# -- point --------------------------------------------------------------------------------------------------------
+
+
+def view(values, *, asked=3, counted=3, direct=None, loss=None, unit="bit/s"):
+    return PointView(
+        point={}, asked=asked, counted=counted, unit=unit, headline=summarise(values), loss_ratio=loss,
+        offered_limited=False, direct_id="d" if direct else None, direct=summarise(direct) if direct else None,
+    )  # fmt: skip
+
+
+def point_codes(*args, **kwargs):
+    return {finding.code for rule in findings.rules(findings.POINT) for finding in rule.findings(view(*args, **kwargs))}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"values": [5e9, 5.01e9, 4.99e9]}, set()),
+        ({"values": [5e9, 5.6e9, 4.4e9]}, {"unstable"}),
+        ({"values": [5e9, 5e9], "counted": 2}, {"few_repetitions", "incomplete_point"}),
+        ({"values": [5e9], "asked": 1, "counted": 1}, {"few_repetitions"}),
+        ({"values": [], "counted": 0}, set()),
+        ({"values": [5e9] * 3, "direct": [9e9] * 3}, set()),
+        ({"values": [9.5e9] * 3, "direct": [10e9] * 3}, {"endpoint_limited"}),
+        ({"values": [9.49e9] * 3, "direct": [10e9] * 3}, set()),
+        ({"values": [12e9] * 3, "direct": [10e9] * 3}, {"endpoint_limited"}),
+        ({"values": [12.0] * 3, "direct": [10.0] * 3, "unit": "ms"}, set()),
+        ({"values": [5e9] * 3, "loss": 0.2}, {"loss_at_overload"}),
+        ({"values": [5e9] * 3, "loss": 0.0005}, set()),
+    ],
+)
+def test_findings_of_a_point(arguments, expected):
+    assert point_codes(**arguments) == expected
+
+
+# -- run ----------------------------------------------------------------------------------------------------------
+
+
+def run_evidence(fingerprints, *, hosts=("client", "dut", "server"), finished=2.0, **more):
+    run = {
+        "testbeds": {"lab": {"hosts": list(hosts), **more.pop("testbed", {})}},
+        "fingerprints": fingerprints,
+        "finished": finished,
+    }
+    run_view = RunView(run=run, **{"missing_points": [], "unreadable": [], "without_direct": [], **more})
+    return {
+        rule.code: [finding.evidence for finding in rule.findings(run_view)]
+        for rule in findings.rules(findings.RUN)
+        if rule.findings(run_view)
+    }
+
+
+REAL = {
+    host: {"boot_id": host, "hypervisor": None, "interfaces": {"eth1": {"driver": "ice"}}}
+    for host in ("client", "dut", "server")
+}
+
+
+def test_three_real_machines_have_no_finding():
+    assert run_evidence(REAL) == {}
+
+
+def test_virtual_and_shared_cpus_and_veth():
+    lab = {host: {"boot_id": "x", "hypervisor": "kvm", "interfaces": {"eth1": {"driver": "veth"}}} for host in REAL}
+    assert run_evidence(lab) == {
+        "virtual_cpus": ["testbed lab: client, dut, server under kvm"],
+        "shared_cpus": ["testbed lab: client, dut, server run on the same machine"],
+        "veth_path": ["testbed lab: client eth1, dut eth1, server eth1"],
+    }
+
+
+def test_two_of_three_share_a_machine():
+    found = run_evidence({**REAL, "server": {**REAL["server"], "boot_id": "client"}})
+    assert found == {"shared_cpus": ["testbed lab: client, server run on the same machine"]}
+
+
+def test_virtual_machines_of_a_lab_share_what_they_do_not_tell():
+    assert list(run_evidence(REAL, testbed={"lab": "default"})) == ["shared_cpus"]
+
+
+@pytest.mark.parametrize("word", [None, "none", "", False])
+def test_no_hypervisor_is_no_finding(word):
+    assert run_evidence({host: {**REAL[host], "hypervisor": word} for host in REAL}) == {}
+
+
+def test_what_is_not_known_of_a_host():
+    assert run_evidence({"client": REAL["client"], "dut": None}) == {"no_fingerprint": ["testbed lab: dut, server"]}
+
+
+def test_the_state_of_the_run():
+    found = run_evidence(
+        REAL, finished=None, missing_points=[f"p{n}" for n in range(7)], unreadable=[("trials/x.json", "not whole")],
+        without_direct=["lab"],
+    )  # fmt: skip
+    assert found["missing_points"] == ["never run (7): p0, p1, p2, p3, p4 and 2 more"]
+    assert found["unreadable_trial"] == ["trials/x.json: not whole"]
+    assert {"run_unfinished", "no_direct_path"} <= set(found)
+
+
+# -- registry -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("entry", findings.REGISTRY.values(), ids=lambda entry: entry.code)
+def test_every_rule_says_all_that_a_reader_needs(entry):
+    assert re.fullmatch(r"[a-z][a-z0-9_]*", entry.code)
+    assert entry.level in (findings.TRIAL, findings.POINT, findings.RUN)
+    assert entry.severity in findings.SEVERITIES
+    assert entry.effect in (None, findings.INVALIDATES, findings.BOUNDS, findings.BLOCKS)
+    assert entry.meaning.endswith(".")
+    assert entry.remedy
+    assert not entry.remedy.endswith(".")
+    assert (entry.effect == findings.INVALIDATES) <= (entry.level == findings.TRIAL and entry.severity == "error")
+
+
+def test_a_code_is_given_once():
+    with pytest.raises(ValueError, match="two findings have the code 'unstable'"):
+        findings.rule("unstable", findings.POINT, findings.INFO, remedy="x")(lambda _view: [])
+
+
+def test_the_documentation_is_the_registry():
+    """Run with UPDATE_DOCS=1 to write docs/findings.md anew."""
+    if os.environ.get("UPDATE_DOCS"):
+        DOC.write_text(findings.reference(), encoding="utf-8")
+    assert DOC.read_text(encoding="utf-8") == findings.reference()
