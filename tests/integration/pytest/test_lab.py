@@ -427,7 +427,7 @@ def kill_and_recover(lab: LabUnderTest, seed: int) -> None:
 
 
 def test_killed_at_any_moment(lab: LabUnderTest) -> None:
-    for seed in range(12):
+    for seed in range(8):
         kill_and_recover(lab, seed)
 
 
