@@ -10,7 +10,12 @@ import typing as t
 from ansible.plugins.action import ActionBase
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.catalog import catalog_of
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.plan import Testbed, plan_testbed
-from ansible_collections.fastpath.bench.plugins.module_utils._bench.run import describe, open_run, plan_result
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.run import (
+    dead_runs,
+    describe,
+    open_run,
+    plan_result,
+)
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 
 
@@ -43,6 +48,7 @@ class ActionModule(ActionBase):
             return result
         result.update(changed=run.created, **plan_result(run))
         result["lines"] = describe(run)
+        result["dead_runs"] = dead_runs(args["results_dir"], but=run.run_id)
         return result
 
     @staticmethod

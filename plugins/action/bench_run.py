@@ -30,6 +30,7 @@ class ActionModule(ActionBase):
                 "run_id": {"type": "str", "required": True},
                 "fingerprints": {"type": "dict", "default": {}},
                 "after": {"type": "dict", "default": {}},
+                "abandon": {"type": "list", "elements": "str", "default": []},
             },
         )
         if self._task.check_mode:
@@ -43,6 +44,7 @@ class ActionModule(ActionBase):
                     fingerprints={h: f for h, f in args["fingerprints"].items() if f},
                     versions=bench_run.versions(COLLECTION, ansible_version),
                 )
+                bench_run.abandon(args["results_dir"], args["abandon"])
             else:
                 before = store.read_run()["fingerprints"]
                 bench_run.update_run(store, findings=bench_run.not_restored(before, args["after"]))

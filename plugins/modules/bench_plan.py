@@ -95,6 +95,11 @@ forecast_s:
   description: About how many seconds the run takes.
   type: float
   returned: success
+dead_runs:
+  description: Runs of this controller that were broken off, and whose traces on the hosts may be put back.
+  type: list
+  elements: str
+  returned: success
 lines:
   description: The plan for a person.
   type: list

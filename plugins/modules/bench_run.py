@@ -49,6 +49,11 @@ options:
     description: By host, what it returned after the restore.
     type: dict
     default: {}
+  abandon:
+    description: Broken-off runs of which nothing is left on any host.
+    type: list
+    elements: str
+    default: []
 """
 
 EXAMPLES = r"""

@@ -152,6 +152,13 @@ def _traffic(catalog: Catalog, name: str) -> Traffic:
             f"an interval of {interval:g} s is longer than the measurement of {duration:g} s", where=where + ".interval_s",
             remedy="Give a shorter interval_s or a longer duration_s",
         )
+    for key, seconds in (("duration_s", duration), ("warmup_s", warmup)):
+        # a steady window is made of whole intervals
+        if abs(seconds / interval - round(seconds / interval)) > 1e-6:
+            raise BenchError(
+                f"{seconds:g} s is no whole number of intervals of {interval:g} s", where=f"{where}.{key}",
+                remedy="Change it or interval_s",
+            )
     version = as_int(entry.get("ip_version", 4), where + ".ip_version")
     if version not in (4, 6):
         raise BenchError(f"{version} is no IP version", where=where + ".ip_version", remedy="It is 4 or 6")

@@ -8,14 +8,17 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import os
 import pathlib
 import secrets
+import socket
 import sys
 import time
 import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._bench import plan
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.store import (
+    LATEST,
     RUN_FILE,
     RunStore,
     TrialName,
@@ -138,12 +141,44 @@ def process_start(pid: int) -> float:
 
 
 def _start_session(store: RunStore) -> None:
-    import os
-
     run = store.read_run()
     # the parent of the process that executes a task is ansible-playbook itself
-    run.setdefault("sessions", []).append({"started": process_start(os.getppid()), "finished": None})
+    pid = os.getppid()
+    run.setdefault("sessions", []).append(
+        {"started": process_start(pid), "finished": None, "controller": {"host": socket.gethostname(), "pid": pid}}
+    )
     store.write_run(run)
+
+
+def dead_runs(results_dir: str, but: str) -> list[str]:
+    """Runs that this controller began and whose playbook is gone without an end: killed, or cut off by a crash.
+
+    What they changed on hosts may be put back by the next run. A run of another controller is never
+    among them, since nobody here can tell whether it is alive.
+    """
+    dead = []
+    for path in sorted(pathlib.Path(results_dir).glob(f"*/{RUN_FILE}")):
+        try:
+            session = json.loads(path.read_bytes())["sessions"][-1]
+            controller = session["controller"]
+        except (OSError, ValueError, LookupError, TypeError):
+            continue
+        name = path.parent.name
+        if name in (but, LATEST) or session.get("finished") or session.get("abandoned"):
+            continue
+        alive = abs(process_start(controller["pid"]) - session["started"]) < 2.0 and os.path.exists(f"/proc/{controller['pid']}")
+        if controller["host"] == socket.gethostname() and not alive:
+            dead.append(name)
+    return dead
+
+
+def abandon(results_dir: str, run_ids: t.Iterable[str]) -> None:
+    """Note that nothing of these runs is left on any host, so that they are not looked for again."""
+    for run_id in run_ids:
+        store = RunStore.open(results_dir, run_id)
+        run = store.read_run()
+        run["sessions"][-1]["abandoned"] = True
+        store.write_run(run)
 
 
 def update_run(store: RunStore, **changes: t.Any) -> None:

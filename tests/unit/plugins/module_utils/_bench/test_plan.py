@@ -188,6 +188,7 @@ BAD = [
     (lab(bench_duration_s=0), "bench_traffic.tcp_large.duration_s", "more than 0"),
     (lab(bench_duration_s="long"), "bench_traffic.tcp_large.duration_s", "number"),
     (lab(bench_duration_s=0.1), "bench_traffic.tcp_large.interval_s", "longer than"),
+    (lab(bench_warmup_s=0.3), "bench_traffic.tcp_large.warmup_s", "whole number of intervals"),
     (lab(bench_warmup_s=-1), "bench_traffic.tcp_large.warmup_s", "0 or more"),
     (lab(bench_traffic={"tcp_large": {"generator": "iperf9"}}), "bench_traffic.tcp_large.generator", "iperf2"),
     (lab(bench_traffic={"tcp_large": {"generator": "iperf2", "headline": "speed"}}), "bench_traffic.tcp_large.headline", "goodput"),

@@ -207,3 +207,19 @@ def test_raw_texts_of_both_ends_are_kept_apart():
 
 def test_pid_of_this_process_is_readable():
     assert running.process_start(os.getpid()) <= time.time()
+
+
+def test_a_run_whose_playbook_is_gone_is_dead_and_one_that_lives_is_not(tmp_path):
+    for name in ("killed", "alive", "elsewhere", "mine"):
+        running.open_run(make_testbeds(), results_dir=str(tmp_path), run_id=name, create=True)
+    for name, changes in (
+        ("killed", {"started": 1000.0}),
+        ("elsewhere", {"started": 1000.0, "controller": {"host": "another", "pid": 1}}),
+    ):
+        store = RunStore.open(tmp_path, name)
+        document = store.read_run()
+        document["sessions"][-1].update(changes)
+        store.write_run(document)
+    assert running.dead_runs(str(tmp_path), but="mine") == ["killed"]
+    running.abandon(str(tmp_path), ["killed"])
+    assert running.dead_runs(str(tmp_path), but="mine") == []
