@@ -174,7 +174,7 @@ def fake_run(
         "versions": {"fastpath.bench": "0.1.0", "ansible-core": "2.21.5", "python": "3.13.0"},
         "fingerprints": {
             host: {
-                "boot_id": "b7f0",
+                "machine": {"boot_id": None, "kernel_instance": "b7f0"},
                 "hypervisor": "kvm",
                 "kernel": {"release": "6.1.0-28-amd64", "command_line": "ro quiet"},
                 "cpu": {"model": "Example CPU @ 2.50GHz", "logical": 2},

@@ -576,12 +576,8 @@ def _shared_cpus(view: RunView) -> t.Iterator[str]:
     """Several hosts of the testbed are one machine: what a generator uses of the CPUs, the DUT lacks. Like-with-like
     ratios of the run are not touched by that, as long as they repeat."""
     for testbed, hosts in view.testbeds.items():
-        found: dict[str, list[str]] = {}
-        for host in hosts:
-            word = observed.machine(view.fingerprint(host))
-            if word:
-                found.setdefault(word, []).append(host)
-        shared = [members for _word, members in sorted(found.items()) if len(members) > 1]
+        known = {host: view.fingerprint(host) for host in hosts}
+        shared = [members for members in observed.machines(known) if len(members) > 1]
         for members in shared:
             yield f"testbed {testbed}: {', '.join(members)} run on the same machine"
         lab = (view.run["testbeds"][testbed] or {}).get("lab")

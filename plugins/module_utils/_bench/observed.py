@@ -125,16 +125,23 @@ def hypervisor(fingerprint: t.Mapping[str, t.Any]) -> str | None:
     return str(name) if name and str(name).lower() not in ("none", "no", "false") else None
 
 
-def machine(fingerprint: t.Mapping[str, t.Any]) -> str | None:
-    """A word that is the same for hosts which run on one kernel, or in one piece of hardware.
+def machines(fingerprints: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[list[str]]:
+    """Hosts in groups, each of which runs on one kernel; hosts of which nothing is known are left out.
 
-    A lab's hosts have machine ids of their own, so the kernel's boot id is asked first.
+    A container may be shown a boot id of its own making, so the kernel's word for itself comes first. Only two boot
+    ids that are known and differ tell hosts apart that look alike otherwise, such as clones started together.
     """
-    for key in ("boot_id", "product_uuid", "machine_id"):
-        value = fingerprint.get(key) or _mapping(fingerprint.get("machine")).get(key)
-        if value:
-            return f"{key} {value}"
-    return None
+    groups: dict[tuple[str, str], list[str]] = {}
+    for host, fingerprint in fingerprints.items():
+        found = _mapping(fingerprint.get("machine"))
+        kernel, boot = found.get("kernel_instance"), found.get("boot_id")
+        if not kernel and not boot:
+            continue
+        alike = [key for key in groups if kernel and key[0] == kernel and (not boot or key[1] in ("", boot))]
+        same_boot = [key for key in groups if boot and key[1] == boot]
+        key = (same_boot or alike or [(str(kernel or ""), str(boot or ""))])[0]
+        groups.setdefault(key, []).append(host)
+    return list(groups.values())
 
 
 def drivers(fingerprint: t.Mapping[str, t.Any]) -> dict[str, str]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-UNKNOWN = "–"
+UNKNOWN = "\N{EN DASH}"
 
 _SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 #: Units that take a decimal prefix, and how they are written with one.

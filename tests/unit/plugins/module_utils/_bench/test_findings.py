@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from ansible_collections.fastpath.bench.plugins.module_utils._bench import findings
+from ansible_collections.fastpath.bench.plugins.module_utils._bench import findings, observed
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.findings import PointView, RunView, assess
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.stats import summarise
 from ansible_collections.fastpath.bench.tests.unit.fake_run import metric, sample, trial
@@ -314,7 +314,11 @@ def run_evidence(fingerprints, *, hosts=("client", "dut", "server"), finished=2.
 
 
 REAL = {
-    host: {"boot_id": host, "hypervisor": None, "interfaces": {"eth1": {"driver": "ice"}}}
+    host: {
+        "machine": {"boot_id": host, "kernel_instance": f"k {host}"},
+        "hypervisor": None,
+        "interfaces": {"eth1": {"driver": "ice"}},
+    }
     for host in ("client", "dut", "server")
 }
 
@@ -324,7 +328,10 @@ def test_three_real_machines_have_no_finding():
 
 
 def test_virtual_and_shared_cpus_and_veth():
-    lab = {host: {"boot_id": "x", "hypervisor": "kvm", "interfaces": {"eth1": {"driver": "veth"}}} for host in REAL}
+    lab = {
+        host: {"machine": {"kernel_instance": "x"}, "hypervisor": "kvm", "interfaces": {"eth1": {"driver": "veth"}}}
+        for host in REAL
+    }
     assert run_evidence(lab) == {
         "virtual_cpus": ["testbed lab: client, dut, server under kvm"],
         "shared_cpus": ["testbed lab: client, dut, server run on the same machine"],
@@ -333,8 +340,27 @@ def test_virtual_and_shared_cpus_and_veth():
 
 
 def test_two_of_three_share_a_machine():
-    found = run_evidence({**REAL, "server": {**REAL["server"], "boot_id": "client"}})
+    found = run_evidence({**REAL, "server": {**REAL["server"], "machine": REAL["client"]["machine"]}})
     assert found == {"shared_cpus": ["testbed lab: client, server run on the same machine"]}
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        # a container sees no boot id, the host itself does
+        ([("k", None), ("k", "b"), ("k", None)], [["0", "1", "2"]]),
+        # clones started in the same second
+        ([("k", "a"), ("k", "b")], [["0"], ["1"]]),
+        ([("k", "a"), (None, "a")], [["0", "1"]]),
+        ([(None, None), (None, None)], []),
+    ],
+)
+def test_which_hosts_share_a_kernel(words, expected):
+    prints = {
+        str(number): {"machine": {"kernel_instance": kernel, "boot_id": boot}}
+        for number, (kernel, boot) in enumerate(words)
+    }
+    assert observed.machines(prints) == expected
 
 
 def test_virtual_machines_of_a_lab_share_what_they_do_not_tell():
