@@ -18,13 +18,15 @@ description:
   - Everything is made from what is stored, so a report can be made again at any time, also while the run goes on. Made
     again from the same trials it is the same to the byte, and nothing changes.
   - A trial that cannot be read is told as a finding, and the rest is reported.
-  - Runs on the controller, where the results are.
 requirements:
   - scipy
   - matplotlib, unless O(charts=false)
 attributes:
   check_mode:
     description: Can run in C(check_mode) and return changed status prediction without modifying the target.
+    support: full
+  action:
+    description: Runs on the controller, where the results are.
     support: full
   diff_mode:
     description: Will return details on what has changed (or possibly needs changing in C(check_mode)), when in diff
@@ -43,25 +45,24 @@ options:
     description: Draw charts into C(report.html).
     type: bool
     default: true
+  show:
+    description: Print the verdict, the table of points and the path of C(report.html).
+    type: bool
+    default: true
 """
 
 EXAMPLES = r"""
 - name: Make the report of the run that was started last
   fastpath.bench.report:
     results_dir: "{{ lookup('ansible.builtin.env', 'PWD') }}/results"
-  delegate_to: localhost
   register: bench_report
-
-- name: Show the table
-  ansible.builtin.debug:
-    msg: "{{ bench_report.table }}"
 
 - name: Make the report of an older run, without charts
   fastpath.bench.report:
     results_dir: /srv/results
     run_id: 20260301T120000Z-1a2b
     charts: false
-  delegate_to: localhost
+    show: false
 """
 
 RETURN = r"""
@@ -137,44 +138,3 @@ harness:
   type: dict
   returned: success
 """
-
-from ansible.module_utils.basic import AnsibleModule
-
-from ansible_collections.fastpath.bench.plugins.module_utils._bench.report import make_report
-from ansible_collections.fastpath.bench.plugins.module_utils._bench.report.verdict import counts
-from ansible_collections.fastpath.bench.plugins.module_utils._bench.store import RunStore
-from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
-
-
-def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "results_dir": {"type": "path", "required": True},
-            "run_id": {"type": "str", "default": "latest"},
-            "charts": {"type": "bool", "default": True},
-        },
-        supports_check_mode=True,
-    )
-    try:
-        store = RunStore.open(module.params["results_dir"], module.params["run_id"])
-        report = make_report(store, with_charts=module.params["charts"], write=not module.check_mode)
-    except BenchError as error:
-        module.fail_json(**error.as_result())
-    module.exit_json(
-        changed=bool(report.changed),
-        run_id=store.run_id,
-        files=report.files,
-        updated=report.changed,
-        verdict=report.verdict,
-        table=report.table,
-        states=counts(report.summary),
-        findings=[
-            {key: value for key, value in noticed.as_dict().items() if key != "points"}
-            for noticed in report.summary.noticed
-        ],
-        harness=report.summary.harness,
-    )
-
-
-if __name__ == "__main__":
-    main()

@@ -8,7 +8,14 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 
-from ansible_collections.fastpath.bench.plugins.module_utils._bench.report import html, junit, markdown, table, verdict
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.report import (
+    html,
+    junit,
+    layout,
+    markdown,
+    table,
+    verdict,
+)
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.store import (
     RunStore,
     encode,
@@ -49,7 +56,8 @@ def make_report(store: RunStore, *, with_charts: bool = True, write: bool = True
             if write:
                 with explained(path):
                     replace_file(path, content)
-    return Report(summary, files, changed, verdict.verdict(summary), verdict.table(summary))
+    points = layout.ordered(summary)
+    return Report(summary, files, changed, verdict.verdict(summary, points), verdict.table(summary, points))
 
 
 def _same(path: pathlib.Path, content: bytes) -> bool:

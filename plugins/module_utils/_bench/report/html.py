@@ -89,7 +89,7 @@ def _header(summary: RunSummary) -> Markup:
 
 def _verdict(summary: RunSummary) -> Markup:
     several = len(summary.testbeds) > 1
-    points = [point for group in layout.groups(summary) for point in group.points]
+    points = layout.ordered(summary)
     shown = points[:SENTENCES_SHOWN]
     left = len(points) - len(shown)
     cannot = verdict.cannot_carry(summary)

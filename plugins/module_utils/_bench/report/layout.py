@@ -58,6 +58,11 @@ def groups(summary: RunSummary) -> list[Group]:
     return [Group(testbed, traffic, sorted(points, key=order)) for (testbed, traffic), points in found.items()]
 
 
+def ordered(summary: RunSummary) -> list[PointSummary]:
+    """All points as the groups have them."""
+    return [point for group in groups(summary) for point in group.points]
+
+
 def _weight(axis: str) -> int:
     """Direction sorts first and the path last; the axes between keep the order of the plan."""
     return {"direction": 0, "datapath": 2, "topology": 3}.get(axis, 1)

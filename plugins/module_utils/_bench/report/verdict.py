@@ -120,15 +120,15 @@ def _points(number: int) -> str:
     return f"{number:,} point" if number == 1 else f"{number:,} points"
 
 
-def verdict(summary: RunSummary, limit: int = TERMINAL_POINTS) -> list[str]:
-    """The verdict for a terminal."""
+def verdict(summary: RunSummary, points: t.Sequence[PointSummary], limit: int = TERMINAL_POINTS) -> list[str]:
+    """The verdict for a terminal, with ``points`` in the order given."""
     lines = [f"run {summary.run_id}"]
     lines += [f"can carry: {text}" for text in can_carry(summary)]
     lines += [f"cannot carry: {text}" for text in cannot_carry(summary)]
     several = len(summary.testbeds) > 1
-    lines += [sentence(point, with_testbed=several) for point in summary.points[:limit]]
-    if len(summary.points) > limit:
-        lines.append(f"and {len(summary.points) - limit} more points: see the report")
+    lines += [sentence(point, with_testbed=several) for point in points[:limit]]
+    if len(points) > limit:
+        lines.append(f"and {len(points) - limit} more points: see the report")
     cost = harness(summary)
     if cost:
         lines.append(cost)
@@ -147,11 +147,11 @@ def harness(summary: RunSummary) -> str | None:
     )
 
 
-def table(summary: RunSummary, limit: int = TERMINAL_POINTS) -> list[str]:
-    """The points as an aligned table of text."""
+def table(summary: RunSummary, points: t.Sequence[PointSummary], limit: int = TERMINAL_POINTS) -> list[str]:
+    """``points`` as an aligned table of text."""
     rows = [("point", "median", "min", "max", "spread", "n", "against the baseline", "state")]
     several = len(summary.testbeds) > 1
-    for point in summary.points[:limit]:
+    for point in points[:limit]:
         main = point.main
         rows.append(
             (
@@ -166,8 +166,8 @@ def table(summary: RunSummary, limit: int = TERMINAL_POINTS) -> list[str]:
             )
         )
     lines = align(rows, right={1, 2, 3, 4, 5})
-    if len(summary.points) > limit:
-        lines.append(f"... and {len(summary.points) - limit} more points: see the report")
+    if len(points) > limit:
+        lines.append(f"... and {len(points) - limit} more points: see the report")
     return lines
 
 
