@@ -88,6 +88,9 @@ ENVIRONMENT = {
     "LANG": "C.UTF-8",
 }
 
+#: What sudo says when it does not run the command at all.
+SUDO_REFUSALS = (b"sudo: a password is required", b"not in the sudoers file", b"is not allowed to execute")
+
 #: How long a host's first process may outlive a command that was killed with it.
 DYING_S = 0.3
 
@@ -179,7 +182,7 @@ class Connection(ConnectionBase):
         while killed and self._init.alive() and time.monotonic() < deadline:
             time.sleep(0.01)
         self._check_alive("died while a command ran")
-        if os.geteuid() != 0 and err.startswith(b"sudo: "):
+        if os.geteuid() != 0 and any(word in err for word in SUDO_REFUSALS):
             raise AnsibleConnectionFailure(f"entering a lab host needs root: {err.decode('utf-8', 'replace').strip()}")
 
     def exec_command(self, cmd: str, in_data: bytes | None = None, sudoable: bool = True) -> tuple[int, bytes, bytes]:

@@ -37,7 +37,7 @@ DISK_FILESYSTEMS = (
 )
 
 INIT_PATH = "/etc/fastpath-lab/init"
-READY_PATH = "/run/fastpath-lab/ready"
+READY_PATH = "/run/.fastpath-lab/ready"
 TARGET = "fastpath-lab.target"
 READY_UNIT = "fastpath-lab-ready.service"
 
@@ -107,13 +107,13 @@ ExecStart=/bin/touch {READY_PATH}
 _INIT = """#!/bin/sh
 # The first process of a lab host: gives it its /sys, then becomes systemd.
 set -eu
-mkdir -p /run/fastpath-lab/cgroup
-mount --bind /sys/fs/cgroup /run/fastpath-lab/cgroup
+mkdir -p /run/.fastpath-lab/cgroup
+mount --bind /sys/fs/cgroup /run/.fastpath-lab/cgroup
 umount --recursive --lazy /sys
 mount -t sysfs -o ro,nosuid,nodev,noexec sysfs /sys
-mount --bind /run/fastpath-lab/cgroup /sys/fs/cgroup
-umount --lazy /run/fastpath-lab/cgroup
-rmdir /run/fastpath-lab/cgroup
+mount --bind /run/.fastpath-lab/cgroup /sys/fs/cgroup
+umount --lazy /run/.fastpath-lab/cgroup
+rmdir /run/.fastpath-lab/cgroup
 mount --bind /sys/devices/virtual/net /sys/devices/virtual/net
 mount -o remount,rw,nosuid,nodev,noexec /sys/devices/virtual/net
 for init in /usr/lib/systemd/systemd /lib/systemd/systemd; do

@@ -16,8 +16,8 @@ from ansible_collections.fastpath.bench.plugins.module_utils._common.paths impor
 NETNS_DIR = "/run/netns"
 NETNS_PREFIX = "fpl-"
 CGROUP_PREFIX = "fastpath-lab"
-#: The slice and the units that hold lab hosts where systemd runs the machine.
-SLICE = "fastpathlab.slice"
+#: Where systemd runs the machine, each lab host is a unit of its own in the usual slice.
+SLICE = "system.slice"
 UNIT_PREFIX = "fastpath-lab-"
 
 

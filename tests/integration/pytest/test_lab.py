@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import random
+import shlex
 import shutil
 import signal
 import subprocess
@@ -35,8 +36,10 @@ DRIVER = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
-from ansible_collections.fastpath.bench.plugins.module_utils._lab import manager, topology
+from ansible_collections.fastpath.bench.plugins.module_utils._lab import launch, manager, topology
 job, name, data, check = sys.argv[2], sys.argv[3], json.loads(sys.argv[4]), sys.argv[5] == "check"
+if len(sys.argv) > 6:
+    launch.WITHHELD = ()  # for a lab within a lab host
 lab = manager.Lab(name, check_mode=check)
 try:
     if job == "present":
@@ -104,7 +107,7 @@ class LabUnderTest:
         marks = (f"/run/fastpath-lab/{self.name}/", f"fpl-{self.name}-")
         found = [f"file {path}" for path in pathlib.Path("/run/fastpath-lab").glob("*") if path.stem == self.name]
         found += [f"netns {path}" for path in pathlib.Path("/run/netns").glob(f"fpl-{self.name}-*")]
-        for pattern in ("fastpath-lab/" + self.name, f"fastpathlab.slice/fastpath-lab-{self.name}-*"):
+        for pattern in ("fastpath-lab/" + self.name, f"system.slice/fastpath-lab-{self.name}-*"):
             found += [f"cgroup {path}" for path in pathlib.Path("/sys/fs/cgroup").glob(f"**/{pattern}")]
         for proc in pathlib.Path("/proc").glob("[0-9]*"):
             try:
@@ -357,6 +360,27 @@ def test_a_process_in_a_namespace_does_not_outlive_the_lab(lab: LabUnderTest) ->
     wait_until(lambda: os.readlink(f"/proc/{guest.pid}/ns/net") != os.readlink("/proc/self/ns/net"))
     lab.call("absent")
     assert guest.wait(5) == -signal.SIGKILL
+
+
+def test_where_systemd_runs_the_machine(lab: LabUnderTest) -> None:
+    """A lab within a lab host: there systemd is the first process and control groups are of version 2 alone."""
+    machine = {"topology": {"nodes": {"machine": None}}}
+    subprocess.run([*lab.command("present", machine), "nested"], check=True, capture_output=True, timeout=120)
+
+    def call(job: str) -> dict[str, t.Any]:
+        inner = LabUnderTest("inner")
+        printed = lab.sh("machine", f"cd / && {shlex.join(inner.command(job))}")
+        return t.cast("dict[str, t.Any]", json.loads(printed.splitlines()[-1]))
+
+    assert call("present")["hosts"] == {"left": "running", "right": "running"}
+    assert not call("present")["changed"]
+    assert lab.sh("machine", "systemctl is-active fastpath-lab-inner-left.service") == "active\n"
+    lab.sh("machine", "systemctl kill --signal=SIGKILL fastpath-lab-inner-left.service")
+    assert call("present")["steps"] == ["start host left", "lay cable left:eth1 -- right:eth1"]
+    assert call("absent")["changed"]
+    for left in ("ls -A /run/fastpath-lab /run/netns", "find /sys/fs/cgroup -name 'fastpath-lab-inner*'"):
+        assert "inner" not in lab.sh("machine", left)
+    assert lab.sh("machine", "systemctl list-units --all --plain --no-legend 'fastpath-lab-inner*'") == ""
 
 
 # -- the connection ----------------------------------------------------------------------------------------

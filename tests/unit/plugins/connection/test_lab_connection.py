@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import subprocess
+import threading
 import typing as t
 
 import pytest
@@ -66,6 +67,7 @@ def test_another_user_goes_by_sudo(connection: plugin.Connection, monkeypatch: p
     assert connection._command("true")[:4] == ["sudo", "-n", "/bin/sh", "-c"]
     with pytest.raises(AnsibleConnectionFailure, match="needs root: sudo: a password is required"):
         connection._check_failure(1, b"sudo: a password is required\n")
+    connection._check_failure(1, b"sudo: unable to resolve host here\nno such file")
     monkeypatch.setattr(plugin.shutil, "which", lambda tool: None)
     with pytest.raises(AnsibleConnectionFailure, match="sudo is not installed"):
         connection._command("true")
@@ -86,6 +88,16 @@ def test_a_host_that_died(connection: plugin.Connection) -> None:
     assert not connection.connected
     with pytest.raises(AnsibleConnectionFailure, match="has died"):
         connection.reset()
+
+
+@pytest.mark.parametrize("code", [-9, 137])
+def test_a_host_may_die_a_moment_after_its_command(connection: plugin.Connection, code: int) -> None:
+    connection._connect()
+    killer = threading.Timer(0.05, os.kill, (connection._init.pid, 9))
+    killer.start()
+    with pytest.raises(AnsibleConnectionFailure, match="died while a command ran"):
+        connection._check_failure(code, b"")
+    killer.join()
 
 
 def test_a_number_taken_by_a_later_process_is_not_the_host(

@@ -81,7 +81,7 @@ def test_the_start_script_where_systemd_runs_the_machine() -> None:
     script = launch.start_script(LabNames("x"), "dut", where, ["/"])
     assert "cgroup.procs" not in script
     assert "umount --recursive /sys/fs/cgroup" not in script
-    assert launch.cgroup(LabNames("x"), "dut", where) == "/sys/fs/cgroup/fastpathlab.slice/fastpath-lab-x-dut.service"
+    assert launch.cgroup(LabNames("x"), "dut", where) == "/sys/fs/cgroup/system.slice/fastpath-lab-x-dut.service"
 
 
 def test_the_names_alone_tell_the_lab(tmp_path: pathlib.Path) -> None:
@@ -92,7 +92,7 @@ def test_the_names_alone_tell_the_lab(tmp_path: pathlib.Path) -> None:
         (tmp_path / group).mkdir(parents=True)
     assert names.hosts_of_cgroups(str(tmp_path), under_systemd=False) == ["a", "b"]
     for unit in ("fastpath-lab-lab-x-y.service", "fastpath-lab-lab2-z.service", "other.service"):
-        (tmp_path / "fastpathlab.slice" / unit).mkdir(parents=True)
+        (tmp_path / "system.slice" / unit).mkdir(parents=True)
     assert names.hosts_of_cgroups(str(tmp_path), under_systemd=True) == ["x-y"]
     assert LabNames("none").hosts_of_cgroups(str(tmp_path / "no"), under_systemd=False) == []
 
