@@ -307,39 +307,55 @@ class Journal:
 
     # Writing
 
-    def record(self, found: t.Sequence[tuple[Knob, Value, Value]]) -> list[str]:
-        """Note (knob, value found, value wanted) for all of one call, in one write, before the first change.
+    def record(
+        self, found: t.Sequence[tuple[Knob, Value, Value]], beside: t.Sequence[tuple[Knob, Value, Knob]] = ()
+    ) -> list[str]:
+        """Note all of one call in one write, before the first change.
 
         The first note of a setting stays. The exception: an applied setting
         that holds neither our value nor the found one was changed by
         someone else since; then that value is the one to go back to.
-        Returns a text for each such case.
+
+        :param found: setting, value found, value wanted.
+        :param beside: setting, value found, and the setting whose change may disturb it. It belongs to the same
+            parts, so that both are put back together.
+        :returns: a text for each setting that was changed by others or made anew.
         """
         self._need_lock()
         now = time.time()
         notes = self.drop_void()
         for knob, value, wanted in found:
-            entry = self.get(knob)
-            if entry is not None and entry.identity != knob.identity():
-                notes.append(f"{knob}: it was made anew since, its old value is gone")
-                entry = None
-            if entry is None:
-                self._add(knob, value, wanted, now)
-                continue
-            if entry.state == APPLIED and not knob.same(value, entry.applied) and not knob.same(value, entry.found):
-                notes.append(
-                    f"{knob}: someone else changed it from {entry.applied!r} to {value!r} since; "
-                    "restore will go back to their value"
-                )
-                entry.found = value
-            entry.state = PENDING
-            entry.applied = wanted
-            if self.part not in entry.parts:
-                entry.parts.append(self.part)
+            notes += self._note(knob, value, wanted, now)
+        for knob, value, cause in beside:
+            notes += self._note(knob, value, value, now)
+            entry, causing = self.get(knob), self.get(cause)
+            if entry is not None and causing is not None:
+                entry.parts += [part for part in causing.parts if part not in entry.parts]
         since = self.claim.since if self.claim and self.claim.owner == self.owner else now
         self.claim = Claim(self.owner, since, now)
         self._save()
         self.hook("recorded")
+        return notes
+
+    def _note(self, knob: Knob, value: Value, wanted: Value, now: float) -> list[str]:
+        notes = []
+        entry = self.get(knob)
+        if entry is not None and entry.identity != knob.identity():
+            notes.append(f"{knob}: it was made anew since, its old value is gone")
+            entry = None
+        if entry is None:
+            self._add(knob, value, wanted, now)
+            return notes
+        if entry.state == APPLIED and not knob.same(value, entry.applied) and not knob.same(value, entry.found):
+            notes.append(
+                f"{knob}: someone else changed it from {entry.applied!r} to {value!r} since; "
+                "restore will go back to their value"
+            )
+            entry.found = value
+        entry.state = PENDING
+        entry.applied = wanted
+        if self.part not in entry.parts:
+            entry.parts.append(self.part)
         return notes
 
     def _add(self, knob: Knob, value: Value, wanted: Value, now: float) -> None:
@@ -376,21 +392,35 @@ class Journal:
         self._save()
         self.hook("settled")
 
-    def begin_restore(self, entries: t.Iterable[Entry]) -> None:
-        """From here on, until :meth:`finish_restore`, these settings are ours whatever they hold."""
+    def begin_restore(self, entries: t.Iterable[Entry], beside: t.Iterable[tuple[Knob, Value]] = ()) -> None:
+        """From here on, until :meth:`finish_restore`, these settings are ours whatever they hold.
+
+        :param beside: settings that the way back may disturb, with what they hold and are to hold after.
+        """
         self._need_lock()
         for entry in entries:
             entry.state = RESTORING
+        for knob, value in beside:
+            other = self.get(knob)
+            if other is not None:
+                other.state = PENDING  # another part's: for the time being it may hold anything
+                continue
+            self._add(knob, value, value, time.time())
+            noted = self._entries[(knob.kind, knob.key)]
+            noted.state, noted.parts = RESTORING, []
         self._save()
         self.hook("restore_begun")
 
-    def finish_restore(self, done: t.Iterable[Entry], left: t.Iterable[tuple[Entry, Value]] = ()) -> None:
-        """Forget what is back; ``left`` are entries that stay, with what they hold now."""
+    def finish_restore(self, done: t.Iterable[tuple[str, str]], others: t.Iterable[tuple[Knob, Value]]) -> None:
+        """Forget what is back; ``others`` are another part's, with what they hold now."""
         self._need_lock()
-        for entry in done:
-            self._entries.pop(entry.name, None)
-        for entry, value in left:
-            entry.applied = value
+        for name in done:
+            self._entries.pop(name, None)
+        for knob, value in others:
+            entry = self.get(knob)
+            if entry is not None:
+                entry.applied = value
+                entry.state = APPLIED
         self._release_when_empty()
         self._save()
         self.hook("restore_finished")

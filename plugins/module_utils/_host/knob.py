@@ -58,6 +58,8 @@ class Knob:
 
     kind: t.ClassVar[str] = ""
     scope: t.ClassVar[str] = "net"
+    #: Kinds of settings of the same interface that can bring this one into being: queues come with channels.
+    made_by: t.ClassVar[frozenset[str]] = frozenset()
     #: A wrong value here can cut the host off, so it is not set on the interface that carries the connection.
     risky: t.ClassVar[bool] = False
 

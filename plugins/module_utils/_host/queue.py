@@ -53,6 +53,7 @@ def queue_knobs(access: Access, device: str) -> list[Knob]:
 
 
 class _QueueKnob(DeviceKnob):
+    made_by = frozenset({"channels"})
     file_name: t.ClassVar[str]
     direction: t.ClassVar[str]
 

@@ -132,6 +132,7 @@ def _judge(wishes: t.Sequence[Wish], protected: t.Mapping[str, str], *, check_mo
     outcome = Outcome()
     faults: list[BenchError] = []
     usable: list[Wish] = []
+    later: list[tuple[Wish, NotThere]] = []
     current: dict[tuple[str, str], Value] = {}
     _no_contradictions(wishes)
     for asked in wishes:
@@ -144,21 +145,30 @@ def _judge(wishes: t.Sequence[Wish], protected: t.Mapping[str, str], *, check_mo
                     _unsupported(outcome, wish.knob, why_not)
                 wish = dataclasses.replace(wish, wish=possible)
             wish.knob.check(value, wish.wish)
-        except (NotThere, NotSupported, ReadOnly) as err:
+        except NotThere as err:
+            later.append((wish, err))
+        except (NotSupported, ReadOnly) as err:
             if wish.optional:
                 _unsupported(outcome, wish.knob, err)
-            elif check_mode and isinstance(err, NotThere):
-                # On a bare host an earlier task, which check mode skipped, would have made it.
-                _add_once(outcome, "not_there_yet", err)
             else:
                 faults.append(err)
-            continue
         except BenchError as err:
             faults.append(err)
-            continue
-        current[wish.name] = value
-        usable.append(wish)
+        else:
+            current[wish.name] = value
+            usable.append(wish)
     outcome.changes = plan(usable, current)
+    making = {(change.knob.device, change.knob.kind) for change in outcome.changes}
+    for wish, missing in later:
+        if any((wish.knob.device, kind) in making for kind in wish.knob.made_by):
+            usable.append(wish)  # it comes with another change of this call, and is read then
+        elif wish.optional:
+            _unsupported(outcome, wish.knob, missing)
+        elif check_mode:
+            # On a bare host an earlier task, which check mode skipped, would have made it.
+            _add_once(outcome, "not_there_yet", missing)
+        else:
+            faults.append(missing)
     for change in outcome.changes:
         device = change.knob.device
         if change.knob.risky and device is not None and device in protected:
@@ -251,6 +261,7 @@ class _Applier:
 
     def _note(self, changes: t.Sequence[Change]) -> None:
         found: list[tuple[Knob, Value, Value]] = []
+        beside: list[tuple[Knob, Value, Knob]] = []
         wanted = {change.name for change in changes}
         for change in changes:
             if change.name not in self.before:
@@ -266,9 +277,9 @@ class _Applier:
                 except KnobError:
                     continue  # what cannot be read, or is not there, cannot be lost either
                 self.before[name] = (guard, value)
-                found.append((guard, value, value))
-        if found:
-            for note in self.journal.record(found):
+                beside.append((guard, value, change.knob))
+        if found or beside:
+            for note in self.journal.record(found, beside):
                 self.outcome.findings.append(
                     finding("changed_by_others", "warning", note, "Find out which service owns this setting")
                 )
@@ -285,7 +296,11 @@ class _Applier:
 
     def _still_missing(self) -> list[Change]:
         """Read everything back, also what was right before: a write may have disturbed it."""
-        current = {wish.name: wish.knob.read() for wish in self.wishes if wish.name not in self.given_up}
+        current: dict[tuple[str, str], Value] = {}
+        for wish in self.wishes:
+            if wish.name not in self.given_up:
+                current[wish.name] = wish.knob.read()
+                wish.knob.check(current[wish.name], wish.wish)
         return plan(self.wishes, current)
 
     def _give_up_or_fail(self, changes: t.Sequence[Change]) -> None:
@@ -305,8 +320,8 @@ class _Applier:
 
     def _rolled_back(self, err: BenchError) -> BenchError:
         """Put back what this call changed; the error then says so, or says what could not be put back."""
-        left = put_back([(knob, value) for knob, value in self.before.values()])
-        lost = {(knob.kind, knob.key) for knob, _, _ in left}
+        left = put_back(list(self.before.values()))
+        lost = {(row.knob.kind, row.knob.key) for row in left}
         try:
             self.journal.settle([pair for name, pair in self.before.items() if name not in lost])
         except BenchError as second:
@@ -316,7 +331,7 @@ class _Applier:
             return BenchError(
                 err.what, where=err.where, remedy=f"{err.remedy}. {told}" if err.remedy else told, code=err.code
             )
-        names = ", ".join(f"{knob} (should be {_shown(value)!r}: {why})" for knob, value, why in left)
+        names = ", ".join(f"{row.knob} (should be {_shown(row.value)!r}: {row.why})" for row in left)
         return BenchError(
             f"{err.what}; and could not be put back: {names}",
             where=err.where,
@@ -361,14 +376,26 @@ class _Applier:
         self.outcome.changes = sorted(changes, key=lambda change: change.knob.rank)
 
 
-def put_back(values: t.Sequence[tuple[Knob, Value]]) -> list[tuple[Knob, Value, str]]:
-    """Write these values wherever they differ, in order, until all hold; returns those that do not, and why.
+@dataclasses.dataclass(frozen=True)
+class Left:
+    """A setting that could not be put back, and why."""
+
+    knob: Knob
+    value: Value
+    why: str
+    missing: bool
+
+
+def put_back(values: t.Sequence[tuple[Knob, Value]]) -> list[Left]:
+    """Write these values wherever they differ, in order, until all hold; returns those that do not.
 
     Several passes, as putting one back may disturb another, and something
-    that is not there yet may come with a later one.
+    that is not there yet may come with a later one. What is still not there
+    when all else is back was not there in the beginning either: a queue that
+    had come with a change of ours, the IPv6 settings below the smallest MTU.
     """
     ordered = sorted(values, key=lambda pair: pair[0].rank)
-    left: list[tuple[Knob, Value, str]] = []
+    left: list[Left] = []
     for _ in range(_PASSES):
         for knob, value in ordered:
             try:
@@ -376,23 +403,19 @@ def put_back(values: t.Sequence[tuple[Knob, Value]]) -> list[tuple[Knob, Value, 
                     knob.write(value)
             except BenchError:
                 continue  # judged below, by what it holds after the pass
-        left = _unlike(ordered)
-        if not left:
-            break
+        left = [lost for lost in (_unlike(knob, value) for knob, value in ordered) if lost is not None]
+        if all(lost.missing for lost in left):
+            return []
     return left
 
 
-def _unlike(values: t.Sequence[tuple[Knob, Value]]) -> list[tuple[Knob, Value, str]]:
-    left: list[tuple[Knob, Value, str]] = []
-    for knob, value in values:
-        try:
-            now = knob.read()
-            if knob.same(now, value):
-                continue
-            knob.write(value)
-            now = knob.read()
-            if not knob.same(now, value):
-                left.append((knob, value, f"it stays {_shown(now)!r}"))
-        except BenchError as err:
-            left.append((knob, value, err.message.rstrip(".")))
-    return left
+def _unlike(knob: Knob, value: Value) -> Left | None:
+    try:
+        now = knob.read()
+        if knob.same(now, value):
+            return None
+        knob.write(value)
+        now = knob.read()
+        return None if knob.same(now, value) else Left(knob, value, f"it stays {_shown(now)!r}", missing=False)
+    except BenchError as err:
+        return Left(knob, value, err.message.rstrip("."), missing=isinstance(err, NotThere))

@@ -33,9 +33,6 @@ class Restored:
     remaining: int = 0
 
     def as_result(self) -> dict[str, t.Any]:
-        def shown(value: Value) -> t.Any:
-            return encode(value).get("value", "(not there)")
-
         return {
             "changed": bool(self.changes),
             "complete": self.remaining == 0,
@@ -52,8 +49,8 @@ class Restored:
             "conflicts": self.conflicts,
             "findings": self.findings,
             "diff": {
-                "before": {repr(change.knob): shown(change.before) for change in self.changes},
-                "after": {repr(change.knob): shown(change.after) for change in self.changes},
+                "before": {repr(change.knob): _shown(change.before) for change in self.changes},
+                "after": {repr(change.knob): _shown(change.after) for change in self.changes},
             },
         }
 
@@ -98,11 +95,26 @@ def _has_journal(journal: Journal) -> bool:
     return bool(journal.entries() or journal.claim)
 
 
+def _shown(value: Value) -> t.Any:
+    return encode(value).get("value", "(not there)")
+
+
 def _identity(knob: Knob) -> str | None:
     try:
         return knob.identity()
     except NotThere:
         return None
+
+
+def _now(knobs: t.Iterable[Knob]) -> list[tuple[Knob, Value]]:
+    """What they hold; without those that cannot be read or are not there."""
+    pairs = []
+    for knob in knobs:
+        try:
+            pairs.append((knob, knob.read()))
+        except KnobError:
+            continue
+    return pairs
 
 
 class _Restorer:
@@ -160,34 +172,65 @@ class _Restorer:
 
     def run(self) -> Restored:
         self.judge()
-        # Others' entries may be disturbed by our way back: what they hold now is needed to tell that later.
-        others = self._others()
-        self.journal.begin_restore([item.entry for item in self.items])
-        left = put_back([(item.knob, item.entry.found) for item in self.items])
-        lost = {(knob.kind, knob.key) for knob, _, _ in left}
-        done = [item.entry for item in self.items if item.entry.name not in lost]
-        self.journal.finish_restore([*done, *self.gone], self._disturbed(others))
+        ours = {item.entry.name for item in self.items}
+        beside = self._beside(ours)
+        new = {(knob.kind, knob.key) for knob, _ in beside if self.journal.get(knob) is None}
+        self.journal.begin_restore([item.entry for item in self.items], beside)
+        wanted = [(item.knob, item.entry.found) for item in self.items] + beside
+        lost = {(row.knob.kind, row.knob.key): row for row in put_back(wanted)}
+        left = [row for name, row in lost.items() if name in ours and not self._is_beside(name)]
+        for name, row in lost.items():
+            if name not in ours or self._is_beside(name):
+                self.result.findings.append(
+                    finding(
+                        "lost_beside",
+                        "warning",
+                        f"{row.knob} cannot stay {_shown(row.value)!r}: {row.why}",
+                        "It was not ours, and does not go with what was found; set it again if it is needed",
+                    )
+                )
+        kept = {(row.knob.kind, row.knob.key) for row in left}
+        done = ((ours | new) - kept) | {entry.name for entry in self.gone}
+        others = [(knob, value) for knob, value in _now(knob for knob, _ in beside) if (knob.kind, knob.key) not in new]
+        self.journal.finish_restore(done, others)
         self.result.remaining += len(left)
         if left:
-            told = "; ".join(f"{knob} should be {encode(value)}: {why}" for knob, value, why in left)
+            told = "; ".join(f"{row.knob} should be {_shown(row.value)!r}: {row.why}" for row in left)
             raise BenchError(
                 f"not all could be restored: {told}",
                 where=self.journal.path,
-                remedy=f"{len(done)} others are restored, these stay in the journal: restore again later",
+                remedy=f"{len(ours) - len(left)} others are restored, these stay in the journal: restore again later",
                 code="not_restored",
             )
         if self.part is None:
             self.journal.release()
         return self.result
 
+    def _is_beside(self, name: tuple[str, str]) -> bool:
+        """An entry that only an earlier restore, which was broken off, had noted to keep."""
+        return any(item.entry.name == name and not item.entry.parts for item in self.items)
+
+    def _beside(self, ours: set[tuple[str, str]]) -> list[tuple[Knob, Value]]:
+        """What the way back may disturb and is not itself put back, with what it holds."""
+        beside: dict[tuple[str, str], tuple[Knob, Value]] = {}
+        for item in self.items:
+            if not item.there or item.knob.same(item.now, item.entry.found):
+                continue
+            for guard in item.knob.collateral(item.now, item.entry.found):
+                name = (guard.kind, guard.key)
+                if name not in ours and name not in beside:
+                    for pair in _now([guard]):
+                        beside[name] = pair
+        return list(beside.values())
+
     def _mine(self) -> list[Entry]:
         if self.part is None:
             return self.journal.entries()
         mine = []
         for entry in self.journal.entries():
-            if self.part not in entry.parts:
+            if entry.parts and self.part not in entry.parts:
                 continue
-            if len(entry.parts) == 1:
+            if len(entry.parts) <= 1:
                 mine.append(entry)
             else:
                 others = ", ".join(part or "an unnamed part" for part in entry.parts if part != self.part)
@@ -201,31 +244,6 @@ class _Restorer:
                 )
                 entry.parts.remove(self.part)
         return mine
-
-    def _others(self) -> list[tuple[Entry, Knob]]:
-        ours = {item.entry.name for item in self.items}
-        gone = {entry.name for entry in self.gone}
-        rows = []
-        for entry in self.journal.entries():
-            if entry.name in ours or entry.name in gone or entry.state != APPLIED:
-                continue
-            knob = make(self.access, entry.kind, entry.key)
-            try:
-                if knob.same(knob.read(), entry.applied):
-                    rows.append((entry, knob))
-            except KnobError:
-                continue
-        return rows
-
-    @staticmethod
-    def _disturbed(others: list[tuple[Entry, Knob]]) -> list[tuple[Entry, Value]]:
-        rows = []
-        for entry, knob in others:
-            try:
-                rows.append((entry, knob.read()))
-            except KnobError:
-                continue
-        return rows
 
     def _drop_void(self) -> None:
         for note in self.journal.drop_void():

@@ -108,9 +108,17 @@ class Sysctl(Knob):
     def __init__(self, access: Access, key: str) -> None:
         super().__init__(access, canonical(key))
 
+    #: An MTU that allows IPv6 brings its parameters.
+    made_by = frozenset({"link.mtu"})
+
     @property
     def path(self) -> str:
         return os.path.join(self.access.proc, "sys", self.key)
+
+    @property
+    def device(self) -> str | None:
+        match = _CONF.fullmatch(self.key)
+        return match[2] if match and match[2] not in ("all", "default") else None
 
     @property
     def rank(self) -> int:

@@ -1,0 +1,213 @@
+# Copyright (c) 2026 fastpath.bench contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whatever is changed, fails or is killed: after the restore the host is as before."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+import typing as t
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
+from ansible_collections.fastpath.bench.plugins.module_utils._host.all_kinds import KINDS
+from ansible_collections.fastpath.bench.plugins.module_utils._host.cpumask import format_mask
+from ansible_collections.fastpath.bench.plugins.module_utils._host.journal import Journal, Surroundings
+from ansible_collections.fastpath.bench.plugins.module_utils._host.knob import ABSENT, make
+from ansible_collections.fastpath.bench.plugins.module_utils._host.reconcile import Wish, reconcile
+from ansible_collections.fastpath.bench.plugins.module_utils._host.restore import restore
+from ansible_collections.fastpath.bench.tests.unit.fake_kernel import FakeKernel, Killed
+
+HERE = Surroundings("boot-1", "cookie:1")
+#: Memory, when there is: the journal flushes each write, which a disk makes slow.
+FOLDER = "/dev/shm" if os.path.isdir("/dev/shm") else None
+DEVICES = st.sampled_from(["eth1", "eth2"])
+ADDRESSES = ["10.1.0.1/24", "10.1.0.2/24", "10.2.0.1/24", "fd00:1::1/64", "fd00:2::1/64"]
+GATEWAYS = {4: "10.1.0.9", 6: "fd00:1::9"}
+PARAMS = [
+    "net/ipv4/ip_forward",
+    "net/ipv4/conf/default/rp_filter",
+    "net/ipv4/conf/all/rp_filter",
+    "net/ipv4/conf/eth1/rp_filter",
+    "net/ipv4/conf/eth2/forwarding",
+    "net/ipv6/conf/all/forwarding",
+    "net/ipv6/conf/eth1/accept_ra",
+    "net/ipv4/fib_multipath_hash_policy",
+]
+
+
+def _address_wish(addresses: list[str], state: str) -> dict[str, t.Any]:
+    return {"addresses": addresses, "state": state, "dad": False}
+
+
+def _route(family: int, device: str, gone: bool) -> tuple[str, str, t.Any]:
+    dst, metric = ("10.9.0.0/24", 0) if family == 4 else ("fd99::/64", 1024)
+    return "route", f"{family} main {dst} {metric}", ABSENT if gone else {"via": GATEWAYS[family], "dev": device}
+
+
+WISHES = st.one_of(
+    st.tuples(st.just("link.mtu"), DEVICES, st.sampled_from([1000, 1400, 1500, 9000])),
+    st.tuples(st.just("link.up"), DEVICES, st.booleans()),
+    st.tuples(st.just("link.promisc"), DEVICES, st.booleans()),
+    st.tuples(st.just("link.txqueuelen"), DEVICES, st.sampled_from([0, 1000, 5000])),
+    st.tuples(st.just("channels"), DEVICES, st.fixed_dictionaries({"rx": st.integers(1, 4)})),
+    st.tuples(st.just("channels"), DEVICES, st.fixed_dictionaries({"tx": st.integers(1, 4)})),
+    st.tuples(
+        st.just("features"),
+        DEVICES,
+        st.dictionaries(st.sampled_from(["sg", "tso", "gso", "gro", "rx"]), st.booleans(), min_size=1),
+    ),
+    st.tuples(
+        st.sampled_from(["queue.rps", "queue.xps"]),
+        st.tuples(DEVICES, st.integers(0, 3)),
+        st.frozensets(st.integers(0, 3)),
+    ).map(lambda w: (w[0], f"{w[1][0]}/{'rx' if w[0] == 'queue.rps' else 'tx'}-{w[1][1]}", w[2])),
+    st.tuples(st.just("queue.rps_flow_cnt"), st.just("eth1/rx-0"), st.sampled_from([0, 4096])),
+    st.tuples(st.just("sysctl"), st.sampled_from(PARAMS), st.sampled_from([0, 1, 2])),
+    st.tuples(st.just("sysctl"), st.just("net/ipv4/reserved"), st.sampled_from(["", "80-90"])),
+    st.tuples(
+        st.just("addresses"),
+        DEVICES,
+        st.builds(
+            _address_wish,
+            st.lists(st.sampled_from(ADDRESSES), unique=True, max_size=4),
+            st.sampled_from(["exact", "present"]),
+        ),
+    ),
+    st.builds(_route, st.sampled_from([4, 6]), DEVICES, st.booleans()),
+)
+COUNT = st.one_of(st.none(), st.integers(0, 12))
+#: One call: its wishes, at which change it fails, at which change or note of the journal it is killed.
+CALLS = st.tuples(st.lists(WISHES, min_size=1, max_size=6), COUNT, COUNT, COUNT, st.booleans())
+KILLS = st.lists(st.tuples(COUNT, COUNT, st.booleans()), max_size=3)
+FOUND = st.lists(WISHES, max_size=10)
+
+
+class Dying(Journal):
+    """A journal whose process dies at the n-th of its points."""
+
+    def __init__(self, folder: str, die_at: int | None, part: str = "") -> None:
+        super().__init__(folder, owner="run", part=part, surroundings=HERE, hook=self._point)
+        self.left = die_at
+
+    def _point(self, point: str) -> None:
+        if self.left is None:
+            return
+        self.left -= 1
+        if self.left < 0:
+            raise Killed
+
+
+def arm(kernel: FakeKernel, fail: int | None, kill: int | None, after_effect: bool) -> None:
+    kernel.fail_in, kernel.kill_in, kernel.kill_after_effect = fail, kill, after_effect
+
+
+def wish_all(kernel: FakeKernel, journal: Journal, rows: t.Iterable[tuple[str, str, t.Any]]) -> None:
+    reconcile([Wish(make(kernel, *row[:2]), row[2]) for row in rows], journal)
+
+
+def initial(kernel: FakeKernel, folder: str, found: t.Iterable[tuple[str, str, t.Any]]) -> None:
+    """Bring the host into some state, as its owner would, without a journal that stays."""
+    own = os.path.join(folder, "owner")
+    for row in found:
+        with contextlib.suppress(BenchError):
+            wish_all(kernel, Journal(own, surroundings=HERE), [row])
+    shutil.rmtree(own, ignore_errors=True)
+
+
+@settings(max_examples=250, deadline=None)
+@given(found=FOUND, calls=st.lists(CALLS, min_size=1, max_size=5), kills=KILLS)
+def test_state_before_is_state_after(found: t.Any, calls: t.Any, kills: t.Any) -> None:
+    with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+        kernel = FakeKernel()
+        initial(kernel, folder, found)
+        before = kernel.picture()
+        place = os.path.join(folder, "journal")
+        for number, (rows, fail, kill, die, after_effect) in enumerate(calls):
+            arm(kernel, fail, kill, after_effect)
+            was = kernel.picture()
+            try:
+                wish_all(kernel, Dying(place, die, part=f"part{number % 2}"), rows)
+            except BenchError:
+                arm(kernel, None, None, False)
+                assert kernel.picture() == was, "a call that fails leaves nothing half applied"
+            except Killed:
+                pass
+        for kill, die, after_effect in kills:
+            arm(kernel, None, kill, after_effect)
+            with contextlib.suppress(Killed):
+                restore(Dying(place, die), kernel)
+        arm(kernel, None, None, False)
+        result = restore(Journal(place, owner="run", surroundings=HERE), kernel)
+        assert result.conflicts == []
+        assert kernel.picture() == before
+        again = restore(Journal(place, owner="run", surroundings=HERE), kernel)
+        assert not again.changes
+
+
+@settings(max_examples=60, deadline=None)
+@given(found=FOUND, calls=st.lists(CALLS, min_size=1, max_size=4))
+def test_part_by_part_comes_to_the_same(found: t.Any, calls: t.Any) -> None:
+    with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+        kernel = FakeKernel()
+        initial(kernel, folder, found)
+        before = kernel.picture()
+        place = os.path.join(folder, "journal")
+        for number, (rows, *_) in enumerate(calls):
+            with contextlib.suppress(BenchError):
+                wish_all(kernel, Dying(place, None, part=f"part{number % 2}"), rows)
+        for part in ("part1", "part0"):
+            result = restore(Journal(place, owner="run", surroundings=HERE), kernel, part=part)
+            assert result.conflicts == []
+        restore(Journal(place, owner="run", surroundings=HERE), kernel)
+        assert kernel.picture() == before
+
+
+@settings(max_examples=60, deadline=None)
+@given(found=FOUND, rows=st.lists(WISHES, min_size=1, max_size=6))
+def test_a_second_call_changes_nothing(found: t.Any, rows: t.Any) -> None:
+    with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+        kernel = FakeKernel()
+        initial(kernel, folder, found)
+        place = os.path.join(folder, "journal")
+        wishes = [Wish(make(kernel, *row[:2]), row[2]) for row in rows]
+        told = None
+        with contextlib.suppress(BenchError):
+            told = reconcile(wishes, Journal(place, surroundings=HERE), check_mode=True)
+        picture = kernel.picture()
+        try:
+            done = reconcile(wishes, Journal(place, surroundings=HERE))
+        except BenchError:
+            return
+        assert told is not None
+        assert told.changed == done.changed
+        assert not os.path.isdir(place) or done.changed or kernel.picture() == picture
+        assert not reconcile(wishes, Journal(place, surroundings=HERE)).changed
+
+
+def test_every_kind_is_in_the_property() -> None:
+    text = repr(WISHES)
+    beyond = {"sysfs", "proc"}  # single files without habits of their own: tested with trees
+    assert [cls.kind for cls in KINDS if cls.kind not in beyond and cls.kind not in text and cls.kind != "route"] == []
+
+
+@pytest.mark.parametrize("cpus", [4, 256])
+def test_masks_of_many_cpus_come_back(tmp_path: t.Any, cpus: int) -> None:
+    kernel = FakeKernel(cpus=cpus, queues=64)
+    before = kernel.picture()
+    wishes = [
+        Wish(make(kernel, "queue.rps", f"eth1/rx-{queue}"), frozenset({queue % cpus, cpus - 1})) for queue in range(64)
+    ]
+    journal = Journal(str(tmp_path), surroundings=HERE)
+    assert reconcile(wishes, journal).changed
+    written = int(kernel.net["eth1"].masks["rx-1/rps_cpus"], 16)
+    assert written == int(format_mask({1, cpus - 1}).replace(",", ""), 16) == 1 << 1 | 1 << cpus - 1
+    assert not reconcile(wishes, journal).changed
+    restore(journal, kernel)
+    assert kernel.picture() == before
