@@ -55,10 +55,10 @@ options:
     default: 0.25
   queue_interval_s:
     description:
-      - Time between two readings of the counters per queue, which some drivers answer slowly. It is prolonged by the
-        recorder when a reading takes long. V(0) switches it off.
+      - Time between two readings of the counters per queue. Some drivers answer slowly, and the recorder then prolongs
+        it so that it spends at most 0.5 % of the time with that. V(0) switches it off.
     type: float
-    default: 1.0
+    default: 0.25
   max_duration_s:
     description: After this time the recorder ends by itself.
     type: float
@@ -186,10 +186,10 @@ windows:
       description:
         - By interface, C(rx_packets), C(rx_bytes), C(rx_dropped), C(rx_errors), C(rx_missed_errors), C(rx_packet_rate),
           C(rx_rate_bps), C(rx_mean_frame_bytes), the same with C(tx_) (but for C(missed_errors)), C(mtu_bytes),
-          C(speed_bps), C(queues) and C(reason).
+          C(speed_bps), C(queues), C(queues_reason) and C(reason).
         - Bytes are those of the frame with its link header and without its check sequence, as Linux counts them.
-        - C(queues) has C(rx) and C(tx), and in each by queue number C(packets) and C(bytes); it is null when the driver
-          does not count them or when they were not read around the window.
+        - C(queues) has C(rx) and C(tx), and in each by queue number C(packets) and C(bytes). When it is null,
+          C(queues_reason) says why.
       type: dict
     softnet:
       description:
@@ -220,7 +220,7 @@ def argument_spec() -> dict[str, t.Any]:
         "state": {"type": "str", "choices": ["started", "stopped", "gathered", "absent"], "default": "started"},
         "interfaces": {"type": "list", "elements": "str", "default": []},
         "interval_s": {"type": "float", "default": 0.25},
-        "queue_interval_s": {"type": "float", "default": 1.0},
+        "queue_interval_s": {"type": "float", "default": 0.25},
         "max_duration_s": {"type": "float", "default": 3600.0},
         "max_bytes": {"type": "int", "default": 128 * 1024 * 1024},
         "windows": {

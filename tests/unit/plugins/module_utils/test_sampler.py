@@ -322,7 +322,9 @@ def test_queues():
     }
     for second in (4, 6, 8, 10):
         script.samples[second]["queues"]["eth1"][0] = 0
-    assert script.cut(101, 109)["interfaces"]["eth1"]["queues"] is None
+    interface = script.cut(101, 109)["interfaces"]["eth1"]
+    assert (interface["queues"], interface["queues_reason"]) == (None, "the counters of the queues were reset")
+    assert "only every 2.00 s" in script.cut(105, 108)["interfaces"]["eth1"]["queues_reason"]
     assert script.cut(105, 109)["interfaces"]["eth1"]["queues"]["rx"]["1"]["packets"] == 40
 
 
