@@ -119,70 +119,86 @@ def reconcile(
     if check_mode:
         journal.load()
         journal.check_claim()
-        return _judge(wishes, protected or {}, check_mode=True)[0]
+        return _Judge(wishes, protected or {}, check_mode=True).run()[0]
     with journal.locked():
-        outcome, usable = _judge(wishes, protected or {}, check_mode=False)
+        outcome, usable = _Judge(wishes, protected or {}, check_mode=False).run()
         if outcome.changes:
             _Applier(usable, outcome, journal).run()
         return outcome
 
 
-def _judge(wishes: t.Sequence[Wish], protected: t.Mapping[str, str], *, check_mode: bool) -> tuple[Outcome, list[Wish]]:
-    """Read everything and judge every wish; all faults at once, in one error."""
-    outcome = Outcome()
-    faults: list[BenchError] = []
-    usable: list[Wish] = []
-    later: list[tuple[Wish, NotThere]] = []
-    current: dict[tuple[str, str], Value] = {}
-    _no_contradictions(wishes)
-    for asked in wishes:
+class _Judge:
+    """The reading half: every setting and every wish; all faults at once, in one error."""
+
+    def __init__(self, wishes: t.Sequence[Wish], protected: t.Mapping[str, str], *, check_mode: bool) -> None:
+        self.wishes = wishes
+        self.protected = protected
+        self.check_mode = check_mode
+        self.outcome = Outcome()
+        self.faults: list[BenchError] = []
+        self.usable: list[Wish] = []
+        self.missing: list[tuple[Wish, NotThere]] = []
+        self.current: dict[tuple[str, str], Value] = {}
+
+    def run(self) -> tuple[Outcome, list[Wish]]:
+        _no_contradictions(self.wishes)
+        for wish in self.wishes:
+            self._read(wish)
+        self.outcome.changes = plan(self.usable, self.current)
+        self._place_missing()
+        self._spare_the_connection()
+        if self.faults:
+            raise _joined(self.faults)
+        return self.outcome, self.usable
+
+    def _read(self, asked: Wish) -> None:
         wish = asked
         try:
             value = wish.knob.read()
             if wish.optional:
                 possible, why_not = wish.knob.reduced(value, wish.wish)
                 if why_not is not None:
-                    _unsupported(outcome, wish.knob, why_not)
+                    _unsupported(self.outcome, wish.knob, why_not)
                 wish = dataclasses.replace(wish, wish=possible)
             wish.knob.check(value, wish.wish)
         except NotThere as err:
-            later.append((wish, err))
+            self.missing.append((wish, err))
         except (NotSupported, ReadOnly) as err:
             if wish.optional:
-                _unsupported(outcome, wish.knob, err)
+                _unsupported(self.outcome, wish.knob, err)
             else:
-                faults.append(err)
+                self.faults.append(err)
         except BenchError as err:
-            faults.append(err)
+            self.faults.append(err)
         else:
-            current[wish.name] = value
-            usable.append(wish)
-    outcome.changes = plan(usable, current)
-    making = {(change.knob.device, change.knob.kind) for change in outcome.changes}
-    for wish, missing in later:
-        if any((wish.knob.device, kind) in making for kind in wish.knob.made_by):
-            usable.append(wish)  # it comes with another change of this call, and is read then
-        elif wish.optional:
-            _unsupported(outcome, wish.knob, missing)
-        elif check_mode:
-            # On a bare host an earlier task, which check mode skipped, would have made it.
-            _add_once(outcome, "not_there_yet", missing)
-        else:
-            faults.append(missing)
-    for change in outcome.changes:
-        device = change.knob.device
-        if change.knob.risky and device is not None and device in protected:
-            faults.append(
-                BenchError(
-                    f"{change.knob.kind} would be changed on an interface that {protected[device]}",
-                    where=device,
-                    remedy="Name the interfaces of the testbed, or set force when losing the connection is acceptable",
-                    code="connection_interface",
+            self.current[wish.name] = value
+            self.usable.append(wish)
+
+    def _place_missing(self) -> None:
+        making = {(change.knob.device, change.knob.kind) for change in self.outcome.changes}
+        for wish, err in self.missing:
+            if any((wish.knob.device, kind) in making for kind in wish.knob.made_by):
+                self.usable.append(wish)  # it comes with another change of this call, and is read then
+            elif wish.optional:
+                _unsupported(self.outcome, wish.knob, err)
+            elif self.check_mode:
+                # On a bare host an earlier task, which check mode skipped, would have made it.
+                _add_once(self.outcome, "not_there_yet", err)
+            else:
+                self.faults.append(err)
+
+    def _spare_the_connection(self) -> None:
+        for change in self.outcome.changes:
+            device = change.knob.device
+            if change.knob.risky and device is not None and device in self.protected:
+                self.faults.append(
+                    BenchError(
+                        f"{change.knob.kind} would be changed on an interface that {self.protected[device]}",
+                        where=device,
+                        remedy="Name the testbed's interfaces, or set force when losing the connection is acceptable",
+                        code="connection_interface",
+                    )
                 )
-            )
-    if faults:
-        raise _joined(faults)
-    return outcome, usable
 
 
 def _no_contradictions(wishes: t.Sequence[Wish]) -> None:

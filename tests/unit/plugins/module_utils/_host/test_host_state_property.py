@@ -121,7 +121,7 @@ def initial(kernel: FakeKernel, folder: str, found: t.Iterable[tuple[str, str, t
     shutil.rmtree(own, ignore_errors=True)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(found=FOUND, calls=st.lists(CALLS, min_size=1, max_size=5), kills=KILLS)
 def test_state_before_is_state_after(found: t.Any, calls: t.Any, kills: t.Any) -> None:
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
@@ -151,7 +151,7 @@ def test_state_before_is_state_after(found: t.Any, calls: t.Any, kills: t.Any) -
         assert not again.changes
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(found=FOUND, calls=st.lists(CALLS, min_size=1, max_size=4))
 def test_part_by_part_comes_to_the_same(found: t.Any, calls: t.Any) -> None:
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
@@ -169,7 +169,7 @@ def test_part_by_part_comes_to_the_same(found: t.Any, calls: t.Any) -> None:
         assert kernel.picture() == before
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(found=FOUND, rows=st.lists(WISHES, min_size=1, max_size=6))
 def test_a_second_call_changes_nothing(found: t.Any, rows: t.Any) -> None:
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
