@@ -256,23 +256,29 @@ _VOLATILE = (
 
 
 def stable_routes(routes: list[dict[str, t.Any]]) -> list[dict[str, t.Any]]:
-    """Routes that someone has set: not those of the kernel's own tables, nor learned from announcements."""
+    """Routes that someone has set.
+
+    Not those that the kernel makes of addresses (they come and go with the links), nor those learned from
+    announcements.
+    """
     kept = [
         {name: value for name, value in route.items() if name not in _VOLATILE}
         for route in routes
-        if route and route.get("table") != "local" and route.get("protocol") not in ("ra", "redirect")
+        if route and route.get("table") != "local" and route.get("protocol") not in ("kernel", "ra", "redirect")
         and route.get("type") != "multicast"
     ]  # fmt: skip
     return sorted(kept, key=lambda route: json.dumps(route, sort_keys=True))
 
 
 def stable_addresses(links: list[dict[str, t.Any]]) -> dict[str, list[dict[str, t.Any]]]:
+    """Addresses that someone has set: not the kernel's own link-local ones, which appear some time after the link."""
     addresses = {}
     for link in links:
         kept = [
             {name: value for name, value in address.items() if name not in _VOLATILE}
             for address in link.get("addr_info", [])
             if not address.get("temporary")
+            and not (address.get("family") == "inet6" and address.get("scope") == "link")
         ]
         addresses[str(link.get("ifname"))] = sorted(kept, key=lambda address: json.dumps(address, sort_keys=True))
     return dict(sorted(addresses.items()))

@@ -209,10 +209,9 @@ def test_its_state(root):
     assert state["addresses"] == {
         "eth0": [
             {"family": "inet", "local": "192.0.2.2", "prefixlen": 24, "scope": "global", "label": "eth0"},
-            {"family": "inet6", "local": "fe80::1", "prefixlen": 64, "scope": "link"},
         ]
     }
-    assert [route["dst"] for route in state["routes"]] == ["default", "10.1.0.0/24", "fd00::/64"]
+    assert [route["dst"] for route in state["routes"]] == ["default", "10.1.0.0/24"]
     assert list(state["power"]["policies"]) == ["policy0", "policy10"]
     assert state["power"]["idle_states_disabled"] == ["cpu0/cpuidle/state2"]
     assert state["memory"]["hugepages"] == {"2097152": 512, "1073741824": 0}
