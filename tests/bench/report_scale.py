@@ -53,6 +53,7 @@ def measure(root: pathlib.Path, name: str) -> None:
         json.dumps(
             {
                 "seconds": round(time.perf_counter() - begun, 2),
+                "cpu_seconds": round(time.process_time(), 2),
                 "megabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
                 "points": len(report.summary.points),
                 "html_megabytes": round(os.path.getsize(report.files["html"]) / 1e6, 2),

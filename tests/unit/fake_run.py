@@ -105,7 +105,8 @@ def trial(
             for way in ways for s in range(int(duration_s * 2))
         ],
         "dut": dut,
-        "endpoints": {},
+        "endpoints": {host: sample(window_s=duration_s, rx={"eth1": (packets, packets * size)})
+                      for host in ("client", "server")},
         "findings": [],
         "raw": [],
         **more,

@@ -632,11 +632,11 @@ class Assessment:
     findings: list[Finding]
 
 
-def assess(trial: t.Mapping[str, t.Any]) -> Assessment:
+def assess(trial: t.Mapping[str, t.Any], view: TrialView | None = None) -> Assessment:
     """Status and findings of a trial. Asked again about its own answer, it gives the same.
 
     What the trial already carries stands first and counts once; only a trial that was measured (``ok`` or
-    ``invalid``) is looked at, since a failed or skipped one has no figures.
+    ``invalid``) is looked at, since a failed or skipped one has no figures. ``view`` spares reading its samples again.
     """
     findings = [
         Finding(
@@ -651,7 +651,7 @@ def assess(trial: t.Mapping[str, t.Any]) -> Assessment:
     status, code, reason = str(trial.get("status")), trial.get("code"), trial.get("reason")
     if status in ("ok", "invalid"):
         carried = {finding.code for finding in findings}
-        view = TrialView(trial)
+        view = view or TrialView(trial)
         for entry in rules(TRIAL):
             if entry.code not in carried:
                 findings.extend(entry.findings(view))

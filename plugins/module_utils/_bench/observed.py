@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import typing as t
+from collections import abc
 
 #: Bytes of an Ethernet header: what an interface counts on top of its MTU (the FCS is not counted by Linux).
 ETHERNET_HEADER_BYTES = 14
@@ -157,7 +158,7 @@ def drivers(fingerprint: t.Mapping[str, t.Any]) -> dict[str, str]:
 
 
 def _mapping(value: t.Any) -> t.Mapping[str, t.Any]:
-    return value if isinstance(value, t.Mapping) else {}
+    return value if isinstance(value, abc.Mapping) else {}
 
 
 def _number(values: t.Mapping[str, t.Any], *keys: str) -> float | None:

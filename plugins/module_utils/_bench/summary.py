@@ -10,6 +10,7 @@ memory. Everything the report prints is in :class:`RunSummary`; the report adds 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import statistics
 import typing as t
 
@@ -207,12 +208,9 @@ class RunSummary:
     def harness(self) -> dict[str, t.Any] | None:
         return self.run.get("harness")
 
-    @property
+    @functools.cached_property
     def testbeds(self) -> dict[str, list[PointSummary]]:
-        grouped: dict[str, list[PointSummary]] = {}
-        for point in self.points:
-            grouped.setdefault(point.testbed, []).append(point)
-        return grouped
+        return _by_testbed(self.points)
 
     def by_id(self, point_id: str) -> PointSummary | None:
         return next((point for point in self.points if point.point_id == point_id), None)
@@ -349,7 +347,8 @@ class _Gathered:
                 repeats_of(self.run, str(trial.get("testbed", ""))),
             )
             self.points[point.point_id] = point
-        assessment = findings.assess(trial)
+        view = findings.TrialView(trial)
+        assessment = findings.assess(trial, view)
         for finding in assessment.findings:
             rule = findings.REGISTRY.get(finding.code)
             self.noticed.add(finding, rule.level if rule else findings.TRIAL, point)
@@ -365,7 +364,7 @@ class _Gathered:
                 duration_s=trial.get("duration_s"),
                 headline=headline.get("value"),
                 peak=headline.get("peak"),
-                dut=_dut_figures(trial),
+                dut=_dut_figures(view),
             )
         )
         if assessment.status != OK:
@@ -425,9 +424,9 @@ def _state(point: PointSummary) -> tuple[str, str | None]:
     return next((state for state in (FAILED, INVALID, SKIPPED) if state in statuses), INVALID), reason
 
 
-def _dut_figures(trial: t.Mapping[str, t.Any]) -> dict[str, DutFigures]:
+def _dut_figures(view: findings.TrialView) -> dict[str, DutFigures]:
     figures = {}
-    for host, use in findings.TrialView(trial).dut.items():
+    for host, use in view.dut.items():
         cpu, ingress = use.busiest_cpu, use.ingress
         figures[host] = DutFigures(
             frames_per_s=use.rx_frames_per_s,
