@@ -61,7 +61,12 @@ class ActionModule(ActionBase):
         if self._task.check_mode:
             result.update(skipped=True, msg="no traffic in check mode", records=[], windows=[])
             return result
-        records = self._measure(args, batch, trials, task_vars or {})
+        asked = self._task.async_val
+        try:
+            records = self._measure(args, batch, trials, task_vars or {})
+        finally:
+            # the module ran in the background, this task did not
+            self._task.async_val = asked
         result["records"] = [records[trial["id"]] for trial in trials]
         result["windows"] = [
             {"id": record["id"], **record["window"]} for record in result["records"] if record.get("window")

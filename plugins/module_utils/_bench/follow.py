@@ -85,6 +85,18 @@ def figure_text(metric: t.Mapping[str, t.Any] | None) -> str:
     return f"{value:.3g} {unit}"
 
 
+#: What the client shows in place of what only the server knows.
+_SENT = {"goodput": "sent_rate", "forwarding_rate": "sent_packet_rate"}
+
+
+def _figure(metrics: t.Mapping[str, t.Any], headline: str) -> str:
+    if (metrics.get(headline) or {}).get("value") is not None:
+        return figure_text(metrics[headline])
+    name, _sep, direction = headline.rpartition("_")
+    sent = metrics.get(f"{_SENT.get(name, '')}_{direction}") or {}
+    return f"sent {figure_text(sent)}" if sent.get("value") is not None else figure_text(None)
+
+
 class Progress:
     """One line for each finished trial: which of how many, its figure, and the time left."""
 
@@ -102,7 +114,7 @@ class Progress:
             other["options"]["duration_s"] + other["options"]["warmup_s"] + 0.4 for other in self._todo.values()
         )
         if record["status"] == "ok":
-            text = figure_text(record["metrics"].get(self._headlines.get(trial["point_id"], "")))
+            text = _figure(record["metrics"], self._headlines.get(trial["point_id"], ""))
         else:
             text = f"{record['status']}: {record['reason']}"
         return f"  [{self._number}/{self._total}] {record['id']}: {text}; about {clock_text(left)} left"

@@ -406,6 +406,7 @@ def plan_testbed(name: str, hosts: t.Sequence[str], raw_matrix: t.Any, catalog: 
     for number, (points, repetitions) in enumerate(visits, start=1):
         group = _group(testbed, f"{slug(name)}-g{number:02d}", points[0], own)
         group["batches"] = _batches(testbed, group, _ordered(points, repetitions, matrix, number), traffic, own)
+        group["path"] = _path_of(group)
         testbed.groups.append(group)
         for point in points:
             profile = traffic[point["traffic"]]
@@ -525,6 +526,18 @@ def _batches(
             }
         )
     return batches
+
+
+def _path_of(group: dict[str, t.Any]) -> dict[str, t.Any]:
+    """What the path check of a set-up has to prove."""
+    trials = [trial for batch in group["batches"] for trial in batch["trials"]]
+    return {
+        "addresses": sorted({trial["options"]["server"] for trial in trials}),
+        "interface": trials[0]["interface"],
+        "server_interface": trials[0]["server_interface"],
+        "hops": len(group["duts"]),
+        "mtu_bytes": group["mtu_bytes"],
+    }
 
 
 def keep_missing(testbed: Testbed, attempts: t.Mapping[tuple[str, int], tuple[int, bool]]) -> None:

@@ -26,6 +26,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._bench.store import
     check_name,
 )
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
+from ansible_collections.fastpath.bench.plugins.module_utils._host.fingerprint import differences
 
 
 @dataclasses.dataclass
@@ -326,12 +327,12 @@ def not_restored(
         last = (fingerprint or {}).get("state")
         if not first or not last or first == last:
             continue
-        differing = sorted(key for key in {*first, *last} if first.get(key) != last.get(key))
+        differing = [f"{d['path']} ({d['before']!r}, now {d['after']!r})" for d in differences(first, last)]
         findings.append(
             {
                 "code": "host_not_restored",
                 "severity": "error",
-                "evidence": f"{host}: differs after the restore in {', '.join(differing[:10])}",
+                "evidence": f"{host}: differs after the restore in {'; '.join(differing[:5])}",
                 "remedy": "Run playbook fastpath.bench.restore and compare the host by hand",
             }
         )

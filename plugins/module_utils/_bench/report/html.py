@@ -275,15 +275,11 @@ def _against(point: PointSummary) -> Child:
         if reason.startswith("no difference shown"):
             return tag("span", tag("b", "no difference shown"), tag("br"), reason.partition(": ")[2], class_="small")
         return tag("span", tag("b", "not shown"), tag("br"), reason, class_="small")
-    difference = against.difference
     if against.bound is not None:
-        return [tag("b", f"at least {verdict.comparison(against, with_label=False)[9:].split(' (')[0]}"),
-                tag("span", f" {against.label}", class_="note")]  # fmt: skip
-    return [
-        tag("b", f"{verdict.signed(difference.percent)} %"),
-        f" ({verdict.signed(difference.low_percent)} to {verdict.signed(difference.high_percent)})",
-        tag("div", f"against {against.label}", class_="note"),
-    ]
+        words = verdict.comparison(against, with_label=False).partition(" (")[0]
+        return [tag("b", words), tag("div", f"against {against.label}", class_="note")]
+    figure, interval = verdict.comparison_figures(against)
+    return [tag("b", figure), f" ({interval})", tag("div", f"against {against.label}", class_="note")]
 
 
 def _direct(point: PointSummary) -> Child:

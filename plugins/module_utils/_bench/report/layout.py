@@ -16,6 +16,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._bench.summary impo
     label_of,
 )
 
+_PATH_AXES = ("topology", "datapath", "power")
 _DIRECTIONS = ("forward", "reverse", "both")
 
 
@@ -80,5 +81,5 @@ def series(summary: RunSummary) -> dict[str, int]:
 
 
 def path_name(point: PointSummary) -> str:
-    """What is measured, without how: ``routed kernel``."""
-    return label_of({a: v for a, v in point.point.items() if a not in ("traffic", "direction")}) or point.label
+    """Through what the traffic went: ``routed kernel``. Other axes say how it was sent, and have no colour."""
+    return label_of({axis: v for axis, v in point.point.items() if axis in _PATH_AXES}) or point.label

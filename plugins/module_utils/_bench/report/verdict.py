@@ -21,10 +21,18 @@ from ansible_collections.fastpath.bench.plugins.module_utils._bench.summary impo
 TERMINAL_POINTS = 60
 
 
-def percent(value: float) -> str:
+def percent(value: float, digits: int | None = None) -> str:
     """Without a sign: ``45``, ``3.2``, ``0.41``."""
     size = abs(value)
-    return f"{size:,.0f}" if size >= 10 else f"{size:.1f}" if size >= 1 else f"{size:.2f}"
+    if digits is None:
+        digits = 0 if size >= 10 else 1 if size >= 1 else 2
+    return f"{size:,.{digits}f}"
+
+
+def interval_digits(low: float, high: float) -> int:
+    """As many digits as tell the ends of an interval apart, up to 2: ``44 to 46``, ``44.9 to 45.3``."""
+    width = high - low
+    return 0 if width >= 2 and max(abs(low), abs(high)) >= 10 else 1 if width >= 0.2 else 2
 
 
 def metric_words(point: PointSummary) -> str:
@@ -53,8 +61,22 @@ def comparison(against: Comparison, *, with_label: bool = True) -> str:
     if against.bound is not None:
         bound = difference.low_percent if against.bound == "at_least" else difference.high_percent
         return f"at least {percent(bound)} % {side}{name} (bound of the 95 % interval)"
-    ends = sorted((abs(difference.low_percent), abs(difference.high_percent)))
-    return f"{percent(difference.percent)} % {side}{name} (95 % {percent(ends[0])} to {percent(ends[1])})"
+    digits = interval_digits(difference.low_percent, difference.high_percent)
+    low, high = sorted((abs(difference.low_percent), abs(difference.high_percent)))
+    return (
+        f"{percent(difference.percent, digits)} % {side}{name} (95 % {percent(low, digits)} to {percent(high, digits)})"
+    )
+
+
+def comparison_figures(against: Comparison) -> tuple[str, str]:
+    """A shown difference as (``-45 %``, ``-49 to -40``), with true minus signs."""
+    difference = against.difference
+    percent_, low, high = difference.percent, difference.low_percent, difference.high_percent
+    assert percent_ is not None
+    assert low is not None
+    assert high is not None
+    digits = interval_digits(low, high)
+    return f"{signed(percent_, digits)} %", f"{signed(low, digits)} to {signed(high, digits)}"
 
 
 def sentence(point: PointSummary, *, with_testbed: bool = False) -> str:
@@ -194,11 +216,12 @@ def _short(point: PointSummary) -> str:
     if against.bound is not None:
         bound = difference.low_percent if against.bound == "at_least" else difference.high_percent
         return f"{'≥' if against.bound == 'at_least' else '≤'} {signed(bound)} %"
-    return f"{signed(difference.percent)} % ({signed(difference.low_percent)} to {signed(difference.high_percent)})"
+    figure, interval = comparison_figures(against)
+    return f"{figure} ({interval})"
 
 
-def signed(value: float | None) -> str:
+def signed(value: float | None, digits: int | None = None) -> str:
     """``+45``, ``-3.2``, with a true minus sign."""
     if value is None:
         return units.UNKNOWN
-    return ("+" if value > 0 else "\N{MINUS SIGN}" if value < 0 else "") + percent(value)
+    return ("+" if value > 0 else "\N{MINUS SIGN}" if value < 0 else "") + percent(value, digits)

@@ -20,7 +20,9 @@ from ansible_collections.fastpath.bench.plugins.module_utils._bench import units
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.report import charts, make_report
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.report import html as page
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.report.markup import Markup, tag
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.stats import Difference
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.store import RunStore, StoreFullError
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.summary import Comparison
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.tests.unit.fake_run import fake_run, trial
 
@@ -235,7 +237,7 @@ def test_the_verdict_is_in_sentences(tmp_path):
     lines = "\n".join(report.verdict)
     assert re.search(
         r"routed kernel tcp_large forward: median 13\.\d Gbit/s \(L4 goodput, n 3, spread 0\.\d %\), "
-        r"4\d % below direct \(95 % 4\d to 4\d\)",
+        r"4\d\.\d % below direct \(95 % 4\d\.\d to 4\d\.\d\)",
         lines,
     ), lines
     assert "direct tcp_large forward: median 2" in lines
@@ -404,3 +406,30 @@ def test_the_latest_link_is_what_the_report_opens(tmp_path):
     stored(tmp_path, name="two", repeats=1)
     assert RunStore.open(tmp_path).run_id == "two"
     assert store_module.LATEST == "latest"
+
+
+@pytest.mark.parametrize(
+    ("percent", "low", "high", "bound", "sentence", "figures"),
+    [
+        (
+            -45.2,
+            -49.1,
+            -40.3,
+            None,
+            "45 % below direct (95 % 40 to 49)",
+            ("\N{MINUS SIGN}45 %", "\N{MINUS SIGN}49 to \N{MINUS SIGN}40"),
+        ),
+        (-45.2, -45.4, -45.0, None, "45.2 % below direct (95 % 45.0 to 45.4)", None),
+        (16.04, 12.1, 20.2, None, "16 % above direct (95 % 12 to 20)", ("+16 %", "+12 to +20")),
+        (3.21, 1.1, 5.4, None, "3.2 % above direct (95 % 1.1 to 5.4)", ("+3.2 %", "+1.1 to +5.4")),
+        (0.52, 0.47, 0.56, None, "0.52 % above direct (95 % 0.47 to 0.56)", None),
+        (50.0, 30.2, 70.1, "at_least", "at least 30 % above direct (bound of the 95 % interval)", None),
+        (-50.0, -70.2, -30.1, "at_most", "at least 30 % below direct (bound of the 95 % interval)", None),
+    ],
+)
+def test_a_difference_in_words(percent, low, high, bound, sentence, figures):
+    difference = Difference(percent, low, high, shown=True, reason=None)
+    against = Comparison("d", "direct", difference, shown=True, reason=None, bound=bound)
+    assert verdict.comparison(against) == sentence
+    if figures:
+        assert verdict.comparison_figures(against) == figures
