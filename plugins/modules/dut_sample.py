@@ -188,8 +188,9 @@ windows:
           C(rx_rate_bps), C(rx_mean_frame_bytes), the same with C(tx_) (but for C(missed_errors)), C(mtu_bytes),
           C(speed_bps), C(queues), C(queues_reason) and C(reason).
         - Bytes are those of the frame with its link header and without its check sequence, as Linux counts them.
-        - C(queues) has C(rx) and C(tx), and in each by queue number C(packets) and C(bytes). When it is null,
-          C(queues_reason) says why.
+        - C(queues) has C(rx) and C(tx), and in each by queue number C(packets) and C(bytes). Each direction, and the
+          whole, is null when the driver does not count all packets that way, and C(queues_reason) says so. (veth counts
+          per queue only what it polls for, so only with GRO on.)
       type: dict
     softnet:
       description:

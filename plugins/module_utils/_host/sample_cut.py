@@ -407,7 +407,7 @@ class Recording:
         if deltas is None:
             nothing = dict.fromkeys((*names, *_DERIVED))
             reason = reason or "it was not read"
-            return {**nothing, **link, "queues": None, "queues_reason": reason, "reason": reason}
+            return {**nothing, **link, **_no_queues(reason), "reason": reason}
         report: dict[str, t.Any] = {**{counter: round(delta) for counter, delta in zip(names, deltas)}, **link}
         value = dict(zip(names, deltas))
         for way in ("rx", "tx"):
@@ -417,8 +417,7 @@ class Recording:
             # No frame, no size: unknown, not 0.
             report[f"{way}_mean_frame_bytes"] = round(size / packets, 2) if round(packets) else None
         queues = self._queue_report(name, edges.start, edges.end)
-        report["queues"] = None if isinstance(queues, str) else queues
-        report["queues_reason"] = queues if isinstance(queues, str) else None
+        report.update(_trusted_queues(queues, report) if isinstance(queues, dict) else _no_queues(queues))
         report["reason"] = None
         return report
 
@@ -460,6 +459,31 @@ _DERIVED = (
     "tx_rate_bps",
     "tx_mean_frame_bytes",
 )
+
+
+#: A driver that counted less than this part of an interface's packets per queue does not tell how they spread.
+_QUEUE_SHARE = 0.8
+
+
+def _no_queues(reason: str) -> dict[str, t.Any]:
+    return {"queues": None, "queues_reason": reason}
+
+
+def _trusted_queues(queues: dict[str, t.Any], interface: dict[str, t.Any]) -> dict[str, t.Any]:
+    """Drop a direction in which the driver does not count all packets: veth counts only what it polls for."""
+    reasons = []
+    for way, found in queues.items():
+        packets = [queue["packets"] for queue in found.values() if queue["packets"] is not None]
+        if not packets:
+            queues[way] = None
+            reasons.append(f"{way}: the driver does not count packets per queue")
+        elif sum(packets) < _QUEUE_SHARE * interface[f"{way}_packets"]:
+            queues[way] = None
+            reasons.append(
+                f"{way}: the driver counted {sum(packets)} of {interface[f'{way}_packets']} packets per queue"
+            )
+    known = any(found is not None for found in queues.values())
+    return {"queues": queues if known else None, "queues_reason": "; ".join(reasons) or None}
 
 
 def _between(

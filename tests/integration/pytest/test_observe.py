@@ -230,7 +230,7 @@ def test_queue_counters(net, sampling):
     sent = net.python("client", SEND.replace("PACKETS", "1000").replace("SIZE", "100"))
     time.sleep(0.2)
     names = net.run("dut", "ethtool", "-S", "eth1").stdout
-    found = sampling.stop(("w", sent["begin"], sent["end"] + 0.15))["windows"]["w"]["interfaces"]["eth1"]
+    found = sampling.stop(("w", sent["begin"] - 0.1, sent["end"] + 0.15))["windows"]["w"]["interfaces"]["eth1"]
     assert ("rx_queue_1_xdp_packets" in names) == (found["queues"] is not None)
     assert set(found["queues"]["rx"]) == {"0", "1"}
     assert sum(queue["packets"] for queue in found["queues"]["rx"].values()) >= 950
