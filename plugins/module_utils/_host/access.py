@@ -84,7 +84,10 @@ _BY_TEXT: tuple[tuple[str, type[KnobError]], ...] = (
 
 
 class Access:
-    """A host's kernel interfaces, with what was read from ``ip`` kept until something is written."""
+    """A host's kernel interfaces, with what was read from ``ip`` kept until something is written.
+
+    All settings of one call share one, or one would not see what another wrote.
+    """
 
     def __init__(self, proc: str = "/proc", sys: str = "/sys") -> None:
         self.proc = proc
