@@ -17,7 +17,7 @@ STYLE = """
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
 body{margin:0;background:var(--paper);color:var(--ink);font:15px/1.5 var(--sans)}
-main{max-width:1360px;margin:0 auto;padding:40px 32px 64px}
+main{max-width:1440px;margin:0 auto;padding:40px 32px 64px}
 h1{font-size:30px;line-height:1.2;margin:0 0 20px;letter-spacing:-.01em;overflow-wrap:anywhere}
 h2{font-size:21px;line-height:1.3;margin:0 0 16px;letter-spacing:-.005em}
 h3,.h3{font-size:16px;line-height:1.4;font-weight:650}
@@ -51,8 +51,8 @@ details{margin:10px 0}
 summary{cursor:pointer;padding:4px 0}
 details.group{margin:18px 0 26px;content-visibility:auto;contain-intrinsic-size:auto 600px}
 .scroll{overflow-x:auto;margin:8px 0 14px}
-table{border-collapse:collapse;width:100%;font-size:13.5px;line-height:1.4;font-variant-numeric:tabular-nums}
-th,td{text-align:left;vertical-align:top;padding:7px 12px 7px 0;border-bottom:1px solid var(--line)}
+table{border-collapse:collapse;width:100%;font-size:13px;line-height:1.4;font-variant-numeric:tabular-nums}
+th,td{text-align:left;vertical-align:top;padding:7px 10px 7px 0;border-bottom:1px solid var(--line)}
 th:last-child,td:last-child{padding-right:0}
 thead th{color:var(--muted);font-weight:600;font-size:12.5px;vertical-align:bottom;
 border-bottom:1.5px solid var(--muted)}
@@ -69,7 +69,7 @@ pre{background:var(--panel);border:1px solid var(--line);border-radius:6px;paddi
 border:1px solid currentColor;color:var(--calm);white-space:nowrap}
 .badge.ok{color:var(--good)}.badge.warning{color:var(--warn)}.badge.error{color:var(--bad)}
 .codes{margin-top:3px;white-space:nowrap}
-.code{display:block;font-family:var(--mono);font-size:11.5px;color:var(--muted)}
+.code{display:block;font-family:var(--mono);font-size:11px;color:var(--muted)}
 .hint{text-decoration:underline dotted;text-underline-offset:3px}
 .words{display:grid;grid-template-columns:max-content 1fr;gap:4px 24px;font-size:13.5px}
 .words dt{color:var(--muted)}.words dd{margin:0}

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._bench import findings, units
@@ -29,10 +30,16 @@ def percent(value: float, digits: int | None = None) -> str:
     return f"{size:,.{digits}f}"
 
 
+def _inwards(bound: float) -> float:
+    """A bound cut, not rounded: what is printed must hold."""
+    scale = 1 if abs(bound) >= 10 else 10 if abs(bound) >= 1 else 100
+    return math.trunc(bound * scale) / scale
+
+
 def interval_digits(low: float, high: float) -> int:
     """As many digits as tell the ends of an interval apart, up to 2: ``44 to 46``, ``44.9 to 45.3``."""
     width = high - low
-    return 0 if width >= 2 and max(abs(low), abs(high)) >= 10 else 1 if width >= 0.2 else 2
+    return 0 if width >= 1.5 and max(abs(low), abs(high)) >= 10 else 1 if width >= 0.2 else 2
 
 
 def metric_words(point: PointSummary) -> str:
@@ -60,7 +67,7 @@ def comparison(against: Comparison, *, with_label: bool = True) -> str:
     side = "above" if difference.percent > 0 else "below"
     if against.bound is not None:
         bound = difference.low_percent if against.bound == "at_least" else difference.high_percent
-        return f"at least {percent(bound)} % {side}{name} (bound of the 95 % interval)"
+        return f"at least {percent(_inwards(bound))} % {side}{name} (bound of the 95 % interval)"
     digits = interval_digits(difference.low_percent, difference.high_percent)
     low, high = sorted((abs(difference.low_percent), abs(difference.high_percent)))
     return (
@@ -215,7 +222,7 @@ def _short(point: PointSummary) -> str:
     difference = against.difference
     if against.bound is not None:
         bound = difference.low_percent if against.bound == "at_least" else difference.high_percent
-        return f"{'≥' if against.bound == 'at_least' else '≤'} {signed(bound)} %"
+        return f"{'≥' if against.bound == 'at_least' else '≤'} {signed(_inwards(bound or 0.0))} %"
     figure, interval = comparison_figures(against)
     return f"{figure} ({interval})"
 

@@ -17,7 +17,7 @@ import pytest
 
 from ansible_collections.fastpath.bench.plugins.module_utils._bench import store as store_module
 from ansible_collections.fastpath.bench.plugins.module_utils._bench import units
-from ansible_collections.fastpath.bench.plugins.module_utils._bench.report import charts, make_report
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.report import charts, make_report, verdict
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.report import html as page
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.report.markup import Markup, tag
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.stats import Difference
@@ -409,27 +409,22 @@ def test_the_latest_link_is_what_the_report_opens(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("percent", "low", "high", "bound", "sentence", "figures"),
+    ("ends", "bound", "sentence", "figures"),
     [
-        (
-            -45.2,
-            -49.1,
-            -40.3,
-            None,
-            "45 % below direct (95 % 40 to 49)",
-            ("\N{MINUS SIGN}45 %", "\N{MINUS SIGN}49 to \N{MINUS SIGN}40"),
-        ),
-        (-45.2, -45.4, -45.0, None, "45.2 % below direct (95 % 45.0 to 45.4)", None),
-        (16.04, 12.1, 20.2, None, "16 % above direct (95 % 12 to 20)", ("+16 %", "+12 to +20")),
-        (3.21, 1.1, 5.4, None, "3.2 % above direct (95 % 1.1 to 5.4)", ("+3.2 %", "+1.1 to +5.4")),
-        (0.52, 0.47, 0.56, None, "0.52 % above direct (95 % 0.47 to 0.56)", None),
-        (50.0, 30.2, 70.1, "at_least", "at least 30 % above direct (bound of the 95 % interval)", None),
-        (-50.0, -70.2, -30.1, "at_most", "at least 30 % below direct (bound of the 95 % interval)", None),
+        ((-45.2, -49.1, -40.3), None, "45 % below direct (95 % 40 to 49)", "-45 % (-49 to -40)"),
+        ((-45.2, -45.4, -45.0), None, "45.2 % below direct (95 % 45.0 to 45.4)", "-45.2 % (-45.4 to -45.0)"),
+        ((16.04, 12.1, 20.2), None, "16 % above direct (95 % 12 to 20)", "+16 % (+12 to +20)"),
+        ((3.21, 1.1, 5.4), None, "3.2 % above direct (95 % 1.1 to 5.4)", "+3.2 % (+1.1 to +5.4)"),
+        ((0.52, 0.47, 0.56), None, "0.52 % above direct (95 % 0.47 to 0.56)", "+0.52 % (+0.47 to +0.56)"),
+        # a bound is rounded to the side that it still holds for
+        ((50.0, 30.9, 70.1), "at_least", "at least 30 % above direct (bound of the 95 % interval)", None),
+        ((-50.0, -70.2, -30.9), "at_most", "at least 30 % below direct (bound of the 95 % interval)", None),
     ],
 )
-def test_a_difference_in_words(percent, low, high, bound, sentence, figures):
-    difference = Difference(percent, low, high, shown=True, reason=None)
+def test_a_difference_in_words(ends, bound, sentence, figures):
+    difference = Difference(*ends, shown=True, reason=None)
     against = Comparison("d", "direct", difference, shown=True, reason=None, bound=bound)
     assert verdict.comparison(against) == sentence
     if figures:
-        assert verdict.comparison_figures(against) == figures
+        figure, interval = verdict.comparison_figures(against)
+        assert f"{figure} ({interval})" == figures.replace("-", "\N{MINUS SIGN}")
