@@ -12,9 +12,8 @@ version_added: 0.1.0
 description:
   - Runs trials with iperf2 or iperf3 one after the other in one call, and returns what was counted with unit, layer,
     direction and whether it was sent or received.
-  - What is not known is null, never 0. iperf2's TCP client does not know what arrived; for that read the server's
-    report
-    with M(fastpath.bench.iperf_server).
+  - What is not known is null, never 0. iperf2's TCP client does not know what arrived; for that read the report of the
+    server with M(fastpath.bench.iperf_server).
   - A trial that fails is a record with its reason and does not stop the others. A report that contradicts itself, lacks
     a stream or ends early is a failed trial, not a smaller number.
   - Only a set-up that failed before any data moved is tried again.
@@ -65,6 +64,13 @@ options:
           - Number of streams. All of them must connect, or the trial fails.
         type: int
         default: 1
+      port_per_stream: &port_per_stream
+        description:
+          - Gives each stream a port of its own on the server, C(port) and those after it. The server must do likewise.
+          - iperf 2.1.8 loses a stream now and then when several UDP streams with direction V(reverse) or V(both)
+            start on one port at once. iperf2 only, since 2.1.5.
+        type: bool
+        default: false
       length_bytes: &length_bytes
         description:
           - Bytes of one write for TCP, of one datagram's payload for UDP.
@@ -122,6 +128,7 @@ options:
   protocol: *protocol
   direction: *direction
   parallel: *parallel
+  port_per_stream: *port_per_stream
   length_bytes: *length_bytes
   mss_bytes: *mss_bytes
   window_bytes: *window_bytes
@@ -245,7 +252,7 @@ trials:
     intervals:
       description:
         - The intervals that were counted, C(direction), C(start_s), C(end_s), C(bytes), C(rate_bps), C(packets),
-        C(lost) and C(retransmits). Those of the receiver where this end knows them.
+          C(lost) and C(retransmits). Those of the receiver where this end knows them.
       type: list
       elements: dict
     counts:

@@ -75,6 +75,13 @@ options:
           - Number of streams. All of them must connect, or the trial fails.
         type: int
         default: 1
+      port_per_stream:
+        description:
+          - Gives each stream a port of its own on the server, C(port) and those after it. The server must do likewise.
+          - iperf 2.1.8 loses a stream now and then when several UDP streams with direction V(reverse) or V(both)
+            start on one port at once. iperf2 only, since 2.1.5.
+        type: bool
+        default: false
       length_bytes:
         description:
           - Bytes of one write for TCP, of one datagram's payload for UDP.

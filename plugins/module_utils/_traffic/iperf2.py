@@ -85,7 +85,7 @@ def server_command(
         "-s",
         *opt.flags(
             (
-                ("-p", port),
+                ("-p", f"{ports[0]}-{ports[-1]}" if len(ports) > 1 else ports[0]),
                 ("-i", _number(interval_s)),
                 ("-f", "b"),
                 ("-e", opt.has(version, "enhanced reports (-e)")),

@@ -25,6 +25,7 @@ FIRST_RELEASE: dict[tuple[str, str], tuple[tuple[int, ...], str]] = {
     ("iperf2", "direction reverse (--reverse)"): ((2, 1, 0), "release notes of 2.1.0"),
     ("iperf2", "direction both (--full-duplex)"): ((2, 1, 0), "release notes of 2.1.0"),
     ("iperf2", "rate_pps with direction reverse or both"): ((2, 1, 4), "release notes of 2.1.4"),
+    ("iperf2", "a port for each stream (port_per_stream)"): ((2, 1, 5), "release notes of 2.1.1 and 2.1.5"),
     ("iperf3", "a JSON report (-J)"): ((3, 0), "release notes of 3.0"),
     ("iperf3", "the server's report (--get-server-output)"): ((3, 1), "release notes of 3.1"),
     ("iperf3", "direction both (--bidir)"): ((3, 7), "release notes of 3.7"),
@@ -50,6 +51,7 @@ class TrialOptions:
     length_bytes: int | None = None
     mss_bytes: int | None = None
     window_bytes: int | None = None
+    port_per_stream: bool = False
     rate_bps: int | None = None
     rate_pps: int | None = None
     duration_s: float = 10.0
@@ -77,6 +79,8 @@ class TrialOptions:
             if getattr(self, name) is not None:
                 self._range(name, 1, 2**40)
         self._check_rate()
+        if self.port_per_stream and (self.tool != "iperf2" or self.ports[-1] > 65535):
+            raise self._bad("port_per_stream", "not possible with this tool and port", "Leave it out")
         if self.tos is not None:
             self._range("tos", 0, 255)
         if self.mss_bytes and self.protocol == "udp":
@@ -127,6 +131,11 @@ class TrialOptions:
     @property
     def directions(self) -> tuple[str, ...]:
         return (FORWARD, REVERSE) if self.direction == BOTH else (self.direction,)
+
+    @property
+    def ports(self) -> range:
+        """The server's ports that the trial uses."""
+        return range(self.port, self.port + (self.parallel if self.port_per_stream else 1))
 
     def offered_pps(self) -> float | None:
         """Datagrams per second that were asked for; None without a limit or for TCP."""
@@ -180,6 +189,8 @@ def needed_features(options: TrialOptions) -> list[str]:
         names.append("direction reverse (--reverse)")
     if options.direction == BOTH:
         names.append("direction both (--full-duplex)")
+    if options.port_per_stream and options.parallel > 1:
+        names.append("a port for each stream (port_per_stream)")
     if options.rate_pps:
         names.append("a rate in packets per second (rate_pps)")
         if options.direction != FORWARD:
@@ -249,6 +260,7 @@ def trial_spec() -> dict[str, t.Any]:
         "protocol": {"type": "str", "choices": list(PROTOCOLS), "default": "tcp"},
         "direction": {"type": "str", "choices": list(DIRECTIONS), "default": FORWARD},
         "parallel": {"type": "int", "default": 1},
+        "port_per_stream": {"type": "bool", "default": False},
         "length_bytes": {"type": "int"},
         "mss_bytes": {"type": "int"},
         "window_bytes": {"type": "int"},

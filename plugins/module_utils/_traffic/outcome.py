@@ -10,6 +10,7 @@ together; what neither counted stays null.
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
@@ -34,6 +35,8 @@ OK, FAILED, INVALID = "ok", "failed", "invalid"
 _OVER_TARGET = 1.10
 _OVER_LINK = 1.05
 _UNDER_TARGET = 0.95
+#: What a UDP socket says when the other end has closed its own.
+_UDP_CLOSED = re.compile(r"^(?:read|recvmsg|recv) failed: (?:Connection refused|Bad file descriptor)$")
 Finding = dict[str, t.Any]
 
 
@@ -88,24 +91,39 @@ def failed(code: str, reason: str, options: TrialOptions) -> Outcome:
 
 def evaluate(measurement: Measurement, options: TrialOptions) -> Outcome:
     """Judge one end's report. Never raises for what is in the report: the verdict says it."""
-    if measurement.errors:
-        message = measurement.errors[0]
-        code = failure_code(message)
-        remedy = REMEDIES.get(code)
-        return failed(code, f"{message}. {remedy}." if remedy else message, options)
+    at_the_end = measurement.protocol == "udp" and all(_UDP_CLOSED.match(error) for error in measurement.errors)
+    if measurement.errors and not at_the_end:
+        return _tool_failed(measurement.errors[0], options)
     made = Outcome()
     try:
         for direction in options.directions:
             _direction(made, measurement, options, direction)
     except BenchError as error:
         return failed(error.code, error.message, options)
-    for warning in measurement.warnings:
+    if measurement.errors and not _heard(made, options, measurement.end):
+        return _tool_failed(measurement.errors[0], options)
+    for warning in (*measurement.errors, *measurement.warnings):
         made.findings.append(
             finding("tool_warning", "info", warning, "See the raw output of the tool if the figures surprise")
         )
     if options.direction == BOTH:
         _totals(made)
     return made
+
+
+def _tool_failed(message: str, options: TrialOptions) -> Outcome:
+    code = failure_code(message)
+    remedy = REMEDIES.get(code)
+    return failed(code, f"{message}. {remedy}." if remedy else message, options)
+
+
+def _heard(made: Outcome, options: TrialOptions, end: str) -> bool:
+    """Whether this end received until the end of the test. Then a UDP socket that is refused later means only that
+    the other end closed first."""
+    receiving = REVERSE if end == CLIENT else FORWARD
+    direction = receiving if receiving in options.directions else options.direction
+    heard = made.metrics.get(metric_key("goodput", direction))
+    return heard is not None and heard.value is not None
 
 
 def _direction(made: Outcome, measurement: Measurement, options: TrialOptions, direction: str) -> None:
@@ -248,7 +266,7 @@ def _judge(
     if sent is not None and target is not None and sent.rate_bps < target * _UNDER_TARGET:
         made.findings.append(
             finding(
-                "rate_not_reached",
+                "offered_below_intended",
                 "warning",
                 f"sent {sent.rate_bps:.0f} bit/s {direction} of {target:.0f} bit/s asked for",
                 "The sender is the limit: give it more CPU, or ask for less",

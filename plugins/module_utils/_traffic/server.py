@@ -169,7 +169,7 @@ class Pool:
         else:
             command = iperf2.server_command(
                 program,
-                port=instance.port,
+                ports=instance.trial.ports,
                 protocol=instance.trial.protocol,
                 interval_s=instance.trial.interval_s,
                 version=version,
@@ -202,9 +202,9 @@ class Pool:
         after = {instance.name: "started" for instance in instances}
         if check or not todo:
             return Change(bool(todo), before, after)
-        in_the_way = {instance.port for instance in todo}
+        in_the_way = {port for instance in todo for port in instance.trial.ports}
         stale = [instance.unit for instance in todo if instance.name in running]
-        stale += [unit for unit, (_pid, port) in left.items() if port in in_the_way]
+        stale += [unit for unit, (_pid, ports) in left.items() if in_the_way.intersection(ports)]
         if stale:
             self._manager.stop(stale)
         self._forget_stopped({instance.name for instance in instances} | {_name(unit) for unit in left})
@@ -224,22 +224,25 @@ class Pool:
     def _sockets(self, instances: t.Sequence[Instance]) -> dict[str, list[sockets.Socket]]:
         table = sockets.waiting()
         return {
-            instance.name: [item for item in table if item.port == instance.port and item.protocol == instance.family]
+            instance.name: [
+                item for item in table if item.port in instance.trial.ports and item.protocol == instance.family
+            ]
             for instance in instances
         }
 
-    def _left_over(self, wanted: set[str]) -> dict[str, tuple[int, int]]:
-        """Idle instances of an earlier call that nobody stopped: unit -> process and port."""
+    def _left_over(self, wanted: set[str]) -> dict[str, tuple[int, range]]:
+        """Idle instances of an earlier call that nobody stopped: unit -> process and ports."""
         names = [path.stem for path in self._folder.glob("*.env") if path.stem not in wanted]
         if not names:
             return {}
         states = self._manager.states([f"{UNIT}{name}.service" for name in names])
-        found: dict[str, tuple[int, int]] = {}
+        found: dict[str, tuple[int, range]] = {}
         for unit, state in states.items():
             words = (self._folder / f"{_name(unit)}.env").read_text(encoding="utf-8").split()
             busy = time.time() - _changed(self._folder / f"{_name(unit)}.out") < _BUSY_S
             if state.active and not busy and "-p" in words:
-                found[unit] = (state.pid, int(words[words.index("-p") + 1]))
+                first, _dash, last = words[words.index("-p") + 1].partition("-")
+                found[unit] = (state.pid, range(int(first), int(last or first) + 1))
         return found
 
     def _forget_stopped(self, keep: set[str]) -> None:
@@ -254,9 +257,9 @@ class Pool:
                     (self._folder / f"{_name(unit)}.{kind}").unlink(missing_ok=True)
 
     def _refuse_busy(
-        self, instances: t.Sequence[Instance], own: set[int], left: t.Mapping[str, tuple[int, int]]
+        self, instances: t.Sequence[Instance], own: set[int], left: t.Mapping[str, tuple[int, range]]
     ) -> None:
-        own = own | {pid for pid, _port in left.values()}
+        own = own | {pid for pid, _ports in left.values()}
         for instance in instances:
             found = self._sockets([instance])[instance.name]
             if not found:
@@ -266,7 +269,7 @@ class Pool:
             if others or not holders:
                 who = ", ".join(sorted(str(holder) for holder in others)) or "a process that cannot be seen"
                 raise BenchError(
-                    f"{instance.family.upper()} port {instance.port} is taken by {who}",
+                    f"{instance.family.upper()} port {found[0].port} is taken by {who}",
                     where=f"instance {instance.name}",
                     remedy="Stop it, or give the instance another port",
                     code="port_busy",
@@ -277,7 +280,9 @@ class Pool:
         left = list(instances)
         while left:
             found = self._sockets(left)
-            left = [instance for instance in left if not found[instance.name]]
+            left = [
+                instance for instance in left if len({s.port for s in found[instance.name]}) < len(instance.trial.ports)
+            ]
             if not left:
                 break
             states = self._manager.states([instance.unit for instance in left])
@@ -430,7 +435,7 @@ def _changed(path: pathlib.Path) -> float:
 
 def _unique(instances: t.Sequence[Instance]) -> None:
     names = [instance.name for instance in instances]
-    ports = [f"{instance.family} {instance.port}" for instance in instances]
+    ports = [f"{instance.family} {port}" for instance in instances for port in instance.trial.ports]
     for what, values in (("name", names), ("port", ports)):
         twice = sorted({value for value in values if values.count(value) > 1})
         if twice:

@@ -25,7 +25,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._traffic.record imp
 
 #: How far an interval's start may lie from its place, in parts of an interval.
 _GRID_SLACK = 0.25
-#: A stream that ends this long after its time was not told that the sender stopped.
+#: A UDP receiver that ends this long after its time was not told that the sender stopped.
 _OVERTIME_S = 1.0
 
 
@@ -203,6 +203,22 @@ def _steady(flows: list[Flow], sums: t.Sequence[Interval], window: Window) -> li
     return rows
 
 
+def _overtime(finals: t.Iterable[Interval | None], window: Window) -> bool:
+    """Whether a UDP receiver waited for an end that it was not told of: its final row is diluted by the wait."""
+    return max((final.end_s for final in finals if final is not None), default=0.0) > window.end_s + _OVERTIME_S
+
+
+def _check_alive(rows: t.Sequence[Interval], window: Window) -> None:
+    """Tell a sender whose closing datagrams were lost from one that died: the latter's last intervals are empty."""
+    rates = sorted(row.rate_bps for row in rows)
+    if rows[-1].rate_bps < 0.5 * rates[len(rates) // 2] or rows[-1].rate_bps == 0:
+        raise IncompleteError(
+            f"the receiver heard nothing from the sender before the test's end at {window.end_s:g} s",
+            remedy="The sender died, or the path broke",
+            code="sender_vanished",
+        )
+
+
 def _final_sum(sums: t.Sequence[Interval], interval_s: float) -> Interval | None:
     final = [row for row in sums if row.start_s == 0 and row.end_s > interval_s * (1 + _GRID_SLACK)]
     last = max((row.end_s for row in sums), default=0.0)
@@ -260,21 +276,16 @@ def figures(
             code="streams_mismatch",
         )
     finals = [flow.final for flow in flows]
-    if role == RECEIVER and measurement.protocol == "udp" and not peer_report:
-        late = max((final.end_s for final in finals if final is not None), default=0.0)
-        if late > window.end_s + _OVERTIME_S:
-            raise IncompleteError(
-                f"the receiver waited until {late:g} s for a sender that should have ended at {window.end_s:g} s",
-                remedy="The sender died, or the path broke before the end of the test",
-                code="sender_vanished",
-            )
+    late = not peer_report and role == RECEIVER and measurement.protocol == "udp" and _overtime(finals, window)
     if peer_report:
         rows = [_whole(flows, (), window)]
-    elif window.warmup_s > 0:
+    elif window.warmup_s > 0 or late:
         rows = _steady(flows, sums, window)
+        if late:
+            _check_alive(rows, window)
     else:
         rows = [_whole(flows, sums, window)]
-    whole_run = peer_report or window.warmup_s <= 0
+    whole_run = peer_report or (window.warmup_s <= 0 and not late)
     shown = rows
     if whole_run and not peer_report:
         shown = _shown(flows, sums, window)
