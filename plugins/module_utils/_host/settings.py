@@ -266,7 +266,7 @@ def restore_host(params: Params, *, check_mode: bool) -> Restored:
                 "taken_over",
                 "warning",
                 f"the host belonged to {claim.owner or 'a play without an owner'}",
-                "None needed",
+                "Nothing to do",
             )
         )
     return result
