@@ -67,6 +67,17 @@ options:
     description: At this size of the recording, which lies in memory (C(/run)), the recorder ends by itself.
     type: int
     default: 134217728
+  vpp:
+    description: Record also what a VPP on this host does.
+    type: dict
+    suboptions:
+      stats_socket:
+        description:
+          - The socket over which VPP hands out its statistics. VPP need not run yet, and may be restarted meanwhile.
+          - Calls, vectors and clocks by node need C(per-node-counters on) and a short C(update-interval) in the section
+            C(statseg) of its C(startup.conf).
+        type: path
+        default: /run/vpp/stats.sock
   windows:
     description: The spans of time to report on.
     type: list
@@ -197,6 +208,13 @@ windows:
         - C(processed), C(dropped), C(time_squeeze), C(received_rps) and C(flow_limit), added up, and in C(cpus) for
           each CPU.
       type: dict
+    vpp:
+      description:
+        - With O(vpp), what VPP did in the window, as RV(fastpath.bench.vpp_runtime#module:runtime); null when there was
+          no VPP.
+        - Drops are counted to the moment. Calls, vectors and clocks are as old as the last of VPP's own updates, so
+          their ratios are better than their sums.
+      type: dict
     softirqs:
       description: For each C(cpu) how often C(net_rx) and C(net_tx) ran.
       type: list
@@ -224,6 +242,10 @@ def argument_spec() -> dict[str, t.Any]:
         "queue_interval_s": {"type": "float", "default": 0.25},
         "max_duration_s": {"type": "float", "default": 3600.0},
         "max_bytes": {"type": "int", "default": 128 * 1024 * 1024},
+        "vpp": {
+            "type": "dict",
+            "options": {"stats_socket": {"type": "path", "default": "/run/vpp/stats.sock"}},
+        },
         "windows": {
             "type": "list",
             "elements": "dict",
@@ -250,6 +272,7 @@ def main() -> None:
         max_duration_s=params["max_duration_s"],
         queue_interval_s=params["queue_interval_s"],
         max_bytes=params["max_bytes"],
+        vpp_stats_socket=params["vpp"]["stats_socket"] if params["vpp"] else None,
     )
     windows = [sampler.Window(window["id"], window["start"], window["end"]) for window in params["windows"]]
     try:

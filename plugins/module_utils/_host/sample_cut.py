@@ -19,6 +19,7 @@ import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError, ParseError
 from ansible_collections.fastpath.bench.plugins.module_utils._host import procfs
+from ansible_collections.fastpath.bench.plugins.module_utils._vpp import window as vpp_window
 
 SCHEMA = 1
 #: A jump of the wall clock against the monotonic one; slewing stays far below this between two samples.
@@ -293,7 +294,19 @@ class Recording:
             span["counted_s"] = round(place.end - place.start, 6)
             span["clipped_s"] = round(place.clipped_s, 6)
             reports[window.window_id] = {**self._report(states, tracks, place), "window": span}
+        self._add_vpp(reports, places)
         return reports
+
+    def _add_vpp(self, reports: dict[str, dict[str, t.Any]], places: dict[str, _Place | str]) -> None:
+        """What VPP did in each window, where VPP was recorded; a host without VPP has nothing there."""
+        spans = {name: (place.start, place.end) for name, place in places.items() if isinstance(place, _Place)}
+
+        def records() -> t.Iterator[dict[str, t.Any]]:
+            return (record["vpp"] for record in self._records() if "vpp" in record)
+
+        found = vpp_window.cut(records, spans, float(self.header["interval_s"])) if spans else {}
+        for name, report in reports.items():
+            report["vpp"] = found.get(name)
 
     def _place(self, window: Window, clock_offset_s: float, measured: float | None) -> _Place | str:
         """Where the window lies, or why it has no numbers."""

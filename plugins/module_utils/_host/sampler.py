@@ -23,6 +23,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._common.errors impo
 from ansible_collections.fastpath.bench.plugins.module_utils._common.paths import SAMPLE_DIR
 from ansible_collections.fastpath.bench.plugins.module_utils._host import background, nicinfo, procfs
 from ansible_collections.fastpath.bench.plugins.module_utils._host.sample_cut import SCHEMA, Recording, Window
+from ansible_collections.fastpath.bench.plugins.module_utils._vpp import window as vpp_window
 
 #: Recordings that nobody fetched are removed when the next one starts on the host.
 KEEP_S = 24 * 3600
@@ -42,6 +43,8 @@ class Settings:
     max_duration_s: float = 3600.0
     queue_interval_s: float = 0.25
     max_bytes: int = 128 * 1024 * 1024
+    #: The socket of the statistics of a VPP on this host, whose counters are then recorded too.
+    vpp_stats_socket: str | None = None
     directory: str = SAMPLE_DIR
 
     def check(self) -> None:
@@ -230,6 +233,7 @@ class Recorder:
         self._stat = _TextFile(os.path.join(root, "proc/stat"))
         self._softnet = _TextFile(os.path.join(root, "proc/net/softnet_stat"))
         self._softirqs = _TextFile(os.path.join(root, "proc/softirqs"))
+        self._vpp = vpp_window.Sampler(settings.vpp_stats_socket) if settings.vpp_stats_socket else None
         self._softnet_before: list[str] = []
         self._softirqs_before: dict[str, str] = {}
         self._queue_interval_s = settings.queue_interval_s
@@ -284,6 +288,8 @@ class Recorder:
         if softirqs:
             record["softirqs"] = softirqs
         self._sample_queues(record, last)
+        if self._vpp is not None:
+            record["vpp"] = self._vpp.sample()
         return record
 
     def _sample_queues(self, record: dict[str, t.Any], last: bool) -> None:
