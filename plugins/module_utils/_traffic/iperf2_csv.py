@@ -111,6 +111,9 @@ def _by_name(fields: list[str], names: tuple[str, ...] | None, line: str) -> dic
     record = dict(zip(names, fields))
     if not _TIME.match(record["time"]):
         raise ParseError("a row without a time stamp", line=line)
+    for name in ("srcport", "dstport"):
+        if not record[name].isascii() or not record[name].isdigit():
+            raise ParseError(f"{name} is no port", line=line)
     if "interval" in record:
         record["istart"], _dash, record["iend"] = record["interval"].partition("-")
     missing = [name for name in (*_PEERS, "istart", "iend", "bytes", "speed") if name not in record]
@@ -132,10 +135,14 @@ def _row(record: dict[str, str], line: str) -> tuple[Interval, str | None]:
     check_row(row, line, time_step=10.0**-decimals)
     if "jitter" in record:
         sends = "writecnt" in record
+        for name in ("errors", "datagrams"):
+            _number(record, name, line)
         arrived, lost = checked_loss(line, record["errors"], record["datagrams"], record["errpercent"])
         if sends:
             return (
-                Interval(row.start_s, row.end_s, row.bytes, row.rate_bps, packets=int(record["writecnt"])),
+                Interval(
+                    row.start_s, row.end_s, row.bytes, row.rate_bps, packets=int(_number(record, "writecnt", line))
+                ),
                 SENDER,
             )
         return (
@@ -173,7 +180,11 @@ def _flow(
     if end == CLIENT:
         # Rows name the sending end first. What starts at the server's port is the other direction, or,
         # if the same stream also has rows of its own, what the server reported at the end.
-        mirrored = any(other[:4] == (target, target_port, source, source_port) for other in keys)
+        mirrored = (
+            len(found) == 1
+            and found[0].jitter_ms is not None
+            and any(other[:4] == (target, target_port, source, source_port) for other in keys)
+        )
         if port is not None and local[1] == port and remote[1] != port:
             intervals, final = pick_final(found, None if mirrored else interval_s)
             if mirrored:

@@ -109,10 +109,7 @@ class _Reader:
             return True  # printed by 2.1.x also when the connection failed
         self.connected += 1
         self.duplex = self.duplex or "(full-duplex)" in match["rest"]
-        started = _STARTED.search(match["rest"])
-        if started and self.started is None and not started[1].startswith("1970"):
-            moment = datetime.datetime.strptime(started[1], "%Y-%m-%d %H:%M:%S").replace(tzinfo=datetime.timezone.utc)
-            self.started = moment.timestamp() + float("0." + (started[2] or "0"))
+        self.started = self.started or _moment(match["rest"])
         for star in (False, True):
             self.current.pop((match["id"], star), None)
         self.peers[match["id"]] = _Stream(
@@ -129,6 +126,11 @@ class _Reader:
         if match is None:
             return False
         if match["id"].startswith("SUM"):
+            if self.sums and (self.sums[-1].start_s, self.sums[-1].end_s) == (
+                float(match["start"]),
+                float(match["end"]),
+            ):
+                self.sums[-1] = dataclasses.replace(self.sums[-1], out_of_order=int(match["count"]))
             return True
         stream = self.current.get((match["id"], bool(match["star"])))
         span = (float(match["start"]), float(match["end"]))
@@ -213,7 +215,7 @@ class _Reader:
                 return REVERSE
         return FORWARD
 
-    def flow(self, stream: _Stream, last_line_row: Interval | None) -> Flow:
+    def flow(self, stream: _Stream, ended: bool) -> Flow:
         direction = self.direction(stream)
         sends = (direction == FORWARD) == (self.end == CLIENT)
         role = RECEIVER if stream.peer_report else stream.role or (SENDER if sends else RECEIVER)
@@ -221,12 +223,25 @@ class _Reader:
         if role == RECEIVER and self.protocol == "udp":
             rows = [
                 dataclasses.replace(row, out_of_order=0)
-                if row.out_of_order is None and row is not last_line_row
+                # a row that may be the last one may still have had its line to come
+                if row.out_of_order is None and (ended or (row.start_s > 0 and row is not rows[-1]))
                 else row
                 for row in rows
             ]
         intervals, final = pick_final(rows, None if stream.peer_report else self.interval_s)
         return Flow(stream.id, direction, role, stream.local, stream.remote, intervals, final, stream.peer_report)
+
+
+def _moment(text: str) -> float | None:
+    """The time stamp of a connection. 2.1.8 prints 1970 for some."""
+    match = _STARTED.search(text)
+    if match is None or match[1].startswith("1970"):
+        return None
+    try:
+        moment = datetime.datetime.strptime(match[1], "%Y-%m-%d %H:%M:%S").replace(tzinfo=datetime.timezone.utc)
+    except ValueError:
+        raise ParseError("a time stamp that is none", line=text) from None
+    return moment.timestamp() + float("0." + (match[2] or "0"))
 
 
 def parse_text(
@@ -248,17 +263,12 @@ def parse_text(
     """
     reader = _Reader(end, port, interval_s)
     left: list[str] = []
-    lines = lines_of(text)
-    for line in lines:
+    for line in lines_of(text):
         if not reader.line(line):
             left.append(line)
-    unsure = None
-    if not ended and lines:
-        # an out-of-order line may still have been on its way
-        unsure = next((stream.rows[-1] for stream in reader.streams if stream.rows and _is_last(stream, lines)), None)
     if reader.protocol is None and any(row.jitter_ms is not None for s in reader.streams for row in s.rows):
         reader.protocol = "udp"
-    flows = tuple(reader.flow(stream, unsure) for stream in reader.streams if stream.rows)
+    flows = tuple(reader.flow(stream, ended) for stream in reader.streams if stream.rows)
     directions = {flow.direction for flow in flows if not flow.peer_report}
     both = reader.duplex or len(directions) > 1
     errors, warnings = classify([*left, *stderr.splitlines()])
@@ -275,8 +285,3 @@ def parse_text(
         errors=tuple(errors),
         warnings=tuple(warnings),
     )
-
-
-def _is_last(stream: _Stream, lines: list[str]) -> bool:
-    row = read_row(lines[-1]) if lines else None
-    return row is not None and row.id == stream.id and row.star == stream.star

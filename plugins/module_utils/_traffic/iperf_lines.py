@@ -133,7 +133,10 @@ def checked_loss(line: str, lost: str, total: str, percent: str) -> tuple[int | 
 
     The percentage itself is never used: it has two digits, and comes as 1e+02 or nan.
     """
-    lost_count, total_count = int(lost), int(total)
+    try:
+        lost_count, total_count = int(lost), int(total)
+    except ValueError:
+        raise ParseError("a count of datagrams that is no whole number", line=line) from None
     if lost_count < 0 or total_count < 0 or lost_count > total_count:
         return None, None  # duplicates or a lost count that wrapped: known to be unknown
     try:

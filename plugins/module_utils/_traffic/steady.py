@@ -135,6 +135,13 @@ def _agree(summed: Interval, own: Interval, what: str) -> None:
         )
 
 
+def _with_order(summed: Interval, own: Interval) -> Interval:
+    """Some releases count datagrams out of order for the sum only."""
+    if own.out_of_order is None:
+        return summed
+    return dataclasses.replace(summed, out_of_order=max(own.out_of_order, summed.out_of_order or 0))
+
+
 def _slot(row: Interval, window: Window) -> int | None:
     place = (row.start_s - window.warmup_s) / window.interval_s
     number = round(place)
@@ -182,6 +189,7 @@ def _steady(flows: list[Flow], sums: t.Sequence[Interval], window: Window) -> li
             # a last, shorter interval may have been summed before all of its streams had ended
             if number in own and number < window.count - 1:
                 _agree(summed, own[number], f"at {own[number].start_s:g} s")
+                summed = _with_order(summed, own[number])
             if number < window.count - 1 and any(row.length_s < window.interval_s * (1 - _GRID_SLACK) for row in parts):
                 raise IncompleteError(
                     f"a stream stopped at {min(row.end_s for row in parts):g} s",
@@ -219,16 +227,18 @@ def _check_alive(rows: t.Sequence[Interval], window: Window) -> None:
         )
 
 
-def _final_sum(sums: t.Sequence[Interval], interval_s: float) -> Interval | None:
-    final = [row for row in sums if row.start_s == 0 and row.end_s > interval_s * (1 + _GRID_SLACK)]
+def _final_sum(sums: t.Sequence[Interval], window: Window) -> Interval | None:
+    longer_than = window.interval_s * (1 + _GRID_SLACK) if window.end_s > window.interval_s else 0.0
     last = max((row.end_s for row in sums), default=0.0)
-    final = [row for row in final if row.end_s >= last - interval_s]
+    final = [
+        row for row in sums if row.start_s == 0 and row.end_s > longer_than and row.end_s >= last - window.interval_s
+    ]
     return final[-1] if final else None
 
 
 def _whole(flows: list[Flow], sums: t.Sequence[Interval], window: Window) -> Interval:
     finals = [flow.final for flow in flows if flow.final is not None]
-    own = _final_sum(sums, window.interval_s)
+    own = _final_sum(sums, window)
     if flows and len(finals) != len(flows):
         raise IncompleteError(
             f"{len(flows) - len(finals)} of {len(flows)} streams have no final row",
@@ -243,6 +253,7 @@ def _whole(flows: list[Flow], sums: t.Sequence[Interval], window: Window) -> Int
         whole = add_rows(finals)
         if own is not None:
             _agree(whole, own, "over the whole test")
+            whole = _with_order(whole, own)
             whole = dataclasses.replace(whole, bytes=own.bytes, end_s=own.end_s, rate_bps=own.rate_bps)
     _check_end(whole.end_s, window)
     return whole
