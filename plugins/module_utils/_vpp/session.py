@@ -183,12 +183,8 @@ class PapiSession:
 
     def pid(self) -> int | None:
         """From the socket, so that it holds also when VPP lives in another PID namespace."""
-        try:
-            peer = self._client.transport.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-        except (AttributeError, OSError):
-            return None
-        number = int(struct.unpack("3i", peer)[0])
-        return number or None
+        connection = self._client.transport.socket if self._client is not None else None
+        return None if connection is None else _peer(connection)
 
     def enum(self, type_name: str, value: str) -> t.Any:
         """A value of an enumeration by its name, as this VPP numbers it."""
@@ -213,43 +209,30 @@ class PapiSession:
         return (number, definition) if number > 0 else None
 
     def _window(self, calls: t.Sequence[Call]) -> list[Reply]:
-        client = self._client
-        pending: dict[int, int] = {}
         answers: list[Reply] = [None] * len(calls)
-        streams: dict[int, tuple[str, str]] = {}
+        #: context of each request that still waits -> its position
+        waiting: dict[int, int] = {}
+        #: context of each dump -> the name of its records and its position
+        dumps: dict[int, tuple[str, int]] = {}
         began = time.monotonic()
         try:
-            old_streams: list[int] = []
-            for position, call in enumerate(calls):
-                number, definition = t.cast("tuple[int, t.Any]", self._message(call.request))
-                client.validate_args(definition, {**call.fields, "context": 0})
-                context = client._call_vpp_async(number, definition, **call.fields)
-                pending[context] = position
-                service = client.services[call.request]
-                if "stream" in service:
-                    answers[position] = []
-                    last = service["reply"] if "stream_msg" in service else ""
-                    streams[context] = (service.get("stream_msg", service["reply"]), last)
-                    if not last:
-                        old_streams.append(context)
-            ping = self._ping() if old_streams else None
-            waiting = set(pending) - set(old_streams)
+            ping = self._send(calls, answers, waiting, dumps)
             while waiting or ping is not None:
                 began = time.monotonic()
-                reply = client.read_blocking(timeout=self.timeout_s)
+                reply = self._client.read_blocking(timeout=self.timeout_s)
                 if reply is None:
                     raise self._no_answer(began, calls)
                 context = getattr(reply, "context", 0)
-                if ping is not None and context == ping:
+                if context == ping:
                     ping = None
-                elif context in streams and type(reply).__name__ == streams[context][0]:
-                    answers[pending[context]].append(reply)
+                elif context in dumps and type(reply).__name__ == dumps[context][0]:
+                    answers[dumps[context][1]].append(reply)
                 elif context in waiting:
-                    waiting.discard(context)
-                    if context in streams:
-                        answers[pending[context]].extend(self._rest(calls[pending[context]], reply))
+                    position = waiting.pop(context)
+                    if context in dumps:
+                        answers[position].extend(self._rest(calls[position], reply))
                     else:
-                        answers[pending[context]] = reply
+                        answers[position] = reply
                 # else: an event that nobody here asked for
         except OSError as err:
             raise self._no_answer(began, calls) from err
@@ -258,6 +241,31 @@ class PapiSession:
             if retval < 0 and retval not in call.tolerated:
                 raise VppRefused(call.request, retval, where=call.where, hint=call.hint)
         return answers
+
+    def _send(
+        self,
+        calls: t.Sequence[Call],
+        answers: list[Reply],
+        waiting: dict[int, int],
+        dumps: dict[int, tuple[str, int]],
+    ) -> int | None:
+        """Send all; gives the context of the ping whose answer ends the dumps that have no end mark of their own."""
+        client, endless = self._client, False
+        for position, call in enumerate(calls):
+            number, definition = t.cast("tuple[int, t.Any]", self._message(call.request))
+            client.validate_args(definition, {**call.fields, "context": 0})
+            context = client._call_vpp_async(number, definition, **call.fields)
+            service = client.services[call.request]
+            if "stream" not in service:
+                waiting[context] = position
+                continue
+            answers[position] = []
+            dumps[context] = (service.get("stream_msg", service["reply"]), position)
+            if "stream_msg" in service:
+                waiting[context] = position
+            else:
+                endless = True
+        return self._ping() if endless else None
 
     def _ping(self) -> int:
         number, definition = t.cast("tuple[int, t.Any]", self._message("control_ping"))
@@ -381,7 +389,15 @@ def peer_pid(socket_path: str) -> int | None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
             probe.settimeout(1)
             probe.connect(socket_path)
-            peer = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+            return _peer(probe)
+    except OSError:
+        return None
+
+
+def _peer(connection: socket.socket) -> int | None:
+    """The process at the other end; 0, for one in a PID namespace that is not seen from here, becomes None."""
+    try:
+        peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     except OSError:
         return None
     return int(struct.unpack("3i", peer)[0]) or None
@@ -422,8 +438,8 @@ def _socket_error(path: str, err: OSError) -> VppError:
         return VppNotRunning(
             "there is no API socket of VPP",
             where=path,
-            remedy="Start VPP, and see that its startup.conf has 'socksvr { default }' or this path in it; another path "
-            f"is given by api_socket or {SOCKET_ENV}",
+            remedy="Start VPP, and see that its startup.conf has 'socksvr { default }' or this path in it; another "
+            f"path is given by api_socket or {SOCKET_ENV}",
             code="vpp_no_socket",
         )
     return VppError(f"the API socket cannot be used: {err.strerror or err}", where=path, code="vpp_socket")
