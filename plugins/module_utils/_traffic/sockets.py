@@ -54,6 +54,21 @@ def waiting(proc: pathlib.Path = pathlib.Path("/proc")) -> list[Socket]:
     return found
 
 
+def _links(folder: pathlib.Path) -> list[str]:
+    """What a process has open. Files that it closes meanwhile are left out."""
+    found: list[str] = []
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return found  # it ended
+    for name in names:
+        try:
+            found.append(os.readlink(folder / name))
+        except OSError:
+            continue  # closed meanwhile; one of them is the listing itself
+    return found
+
+
 def owners(inodes: set[int], proc: pathlib.Path = pathlib.Path("/proc")) -> dict[int, Owner]:
     """The process that holds each of the sockets, as far as it can be seen."""
     wanted = {f"socket:[{inode}]": inode for inode in inodes}
@@ -61,11 +76,11 @@ def owners(inodes: set[int], proc: pathlib.Path = pathlib.Path("/proc")) -> dict
     for folder in proc.iterdir():
         if not folder.name.isdigit() or len(found) == len(wanted):
             continue
+        held = {wanted[link] for link in _links(folder / "fd") if link in wanted}
+        if not held:
+            continue
         try:
-            links = [os.readlink(link) for link in (folder / "fd").iterdir()]
-            held = [wanted[link] for link in links if link in wanted]
-            if held:
-                name = (folder / "comm").read_text(encoding="utf-8", errors="replace").strip()
+            name = (folder / "comm").read_text(encoding="utf-8", errors="replace").strip()
         except OSError:
             continue  # it ended while it was looked at
         for inode in held:
