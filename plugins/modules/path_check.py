@@ -182,7 +182,8 @@ checks:
 targets:
   description:
     - The verdict by address, each with C(address), C(source), C(ok), C(code), C(message), C(remedy), C(route)
-      (C(device), C(source), C(via) and C(mtu)), C(mtu_bytes), C(rtt_ms), C(checks) and C(seconds).
+      (C(device), C(source), C(via) and C(mtu)), C(mtu_bytes), C(rtt_ms), C(checks),
+      C(seconds) and C(token), by which the responder knows this check.
   returned: O(state=checked), unless in check mode
   type: list
   elements: dict
@@ -194,6 +195,10 @@ seen:
   description:
     - What had reached the responder, by the client's address, C(udp) datagrams, C(tcp_connections) and C(tcp_bytes).
       Null when there was none or in check mode.
+  returned: O(state=stopped)
+  type: dict
+arrived:
+  description: Datagrams that reached the responder, by the C(token) of the check. Null like RV(seen).
   returned: O(state=stopped)
   type: dict
 checksum_errors:
@@ -248,7 +253,9 @@ def serve(params: dict[str, t.Any], check_mode: bool) -> dict[str, t.Any]:
         return path_responder.ensure_listening(settings, check_mode=check_mode)
     result = path_responder.ensure_stopped(settings, check_mode=check_mode)
     if params["checked"] is not None:
-        verdict = pathcheck.explain_silence(params["checked"], result["seen"]) if result["seen"] is not None else None
+        verdict = (
+            pathcheck.explain_silence(params["checked"], result["arrived"]) if result["arrived"] is not None else None
+        )
         result["verdict"] = dataclasses.asdict(verdict) if verdict else None
     return result
 

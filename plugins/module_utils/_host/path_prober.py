@@ -180,6 +180,8 @@ class Seen:
     at_first: Datagram | None = None
     checksum_errors: dict[str, int | None] = dataclasses.field(default_factory=dict)
     seconds: float = 0.0
+    #: The word by which the server knows this check.
+    token: str = ""
 
 
 def route_to(address: str, bind_address: str | None) -> tuple[dict[str, t.Any], str | None]:
@@ -386,6 +388,7 @@ class Prober:
                 seen.without_checksum = self._ask("state", checksum=False, until=time.monotonic() + 0.4)
         seen.checksum_errors = errors_since(before)
         seen.seconds = time.monotonic() - begun
+        seen.token = self.token
         return seen
 
     def _ping(self, seen: Seen) -> None:

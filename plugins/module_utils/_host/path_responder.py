@@ -35,6 +35,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._host.path_wire imp
 )
 
 _MOST_CONNECTIONS = 16
+_MOST_TOKENS = 1000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,6 +70,8 @@ class Responder:
         self.settings = settings
         self.before = checksum_errors()
         self.seen: dict[str, dict[str, t.Any]] = {}
+        #: Datagrams by check: a responder can outlive many checks, good ones and bad ones.
+        self.tokens: dict[str, int] = {}
         self._lock = threading.Lock()
         self._connections = threading.Semaphore(_MOST_CONNECTIONS)
         self.tcp: list[socket.socket] = []
@@ -121,6 +124,12 @@ class Responder:
             entry = self.seen.setdefault(address, {"udp": 0, "tcp_connections": 0, "tcp_bytes": 0})
             entry[what] += amount
 
+    def _note(self, token: str) -> None:
+        with self._lock:
+            self.tokens[token] = self.tokens.get(token, 0) + 1
+            while len(self.tokens) > _MOST_TOKENS:
+                del self.tokens[next(iter(self.tokens))]
+
     def serve(self, wake_fd: int, ending: t.Callable[[], bool], until: float) -> None:
         while not ending():
             left = max(0.0, until - time.monotonic())
@@ -147,6 +156,7 @@ class Responder:
             return  # not ours
         client = _plain(arrival.peer[0])
         self.count(client, "udp")
+        self._note(str(ask.get("token")))
         with self._lock:
             seen = dict(self.seen[client])
         body = json.dumps(
@@ -193,7 +203,11 @@ class Responder:
 
     def report(self) -> dict[str, t.Any]:
         with self._lock:
-            return {"seen": dict(self.seen), "checksum_errors": errors_since(self.before)}
+            return {
+                "seen": dict(self.seen),
+                "arrived": dict(self.tokens),
+                "checksum_errors": errors_since(self.before),
+            }
 
 
 def _no_checksum_option(family: int) -> tuple[int, int]:
@@ -290,9 +304,9 @@ def ensure_stopped(settings: Listening, *, check_mode: bool = False) -> dict[str
     workers = background.Workers(settings.directory)
     worker = workers.find(settings.name)
     if check_mode:
-        return {"changed": worker is not None, "seen": None, "checksum_errors": None}
+        return {"changed": worker is not None, "seen": None, "arrived": None, "checksum_errors": None}
     workers.stop(settings.name)
-    report: dict[str, t.Any] = {"seen": None, "checksum_errors": None}
+    report: dict[str, t.Any] = {"seen": None, "arrived": None, "checksum_errors": None}
     with contextlib.suppress(FileNotFoundError), open(_report_path(settings), encoding="utf-8") as stream:
         report = json.load(stream)
     with contextlib.suppress(FileNotFoundError):

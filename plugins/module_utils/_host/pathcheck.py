@@ -306,21 +306,21 @@ def _judge_rest(seen: Seen, checks: _Checks) -> Verdict | None:
     )
 
 
-def explain_silence(checked: t.Mapping[str, t.Any], seen_there: t.Mapping[str, t.Any]) -> Verdict | None:
+def explain_silence(checked: t.Mapping[str, t.Any], arrived: t.Mapping[str, int]) -> Verdict | None:
     """Where nothing came back, the server's count of what reached it tells which direction is dead.
 
     :param checked: the client's result (of :func:`check_paths`).
-    :param seen_there: the server's count by client address (of the responder's report).
+    :param arrived: the server's count of datagrams by check (of the responder's report).
     """
     for target in checked.get("targets") or []:
         if target.get("code") != "silent":
             continue
         client, server = target.get("source"), target.get("address")
-        entry = seen_there.get(client or "") or {}
-        if entry.get("udp") or entry.get("tcp_connections"):
+        count = arrived.get(str(target.get("token")), 0)
+        if count:
             return Verdict(
                 "reverse_dead",
-                f"{entry.get('udp', 0)} datagrams of {client} arrived at {server}, but no answer came back",
+                f"{count} datagrams of {client} arrived at {server}, but no answer came back",
                 "Look at the server's route back, and at the return direction of the device between",
             )
         return Verdict(
@@ -364,4 +364,5 @@ def _target(seen: Seen) -> dict[str, t.Any]:
         "rtt_ms": round(min(seen.ping.rtt_ms), 4) if seen.ping and seen.ping.rtt_ms else None,
         "checks": [dataclasses.asdict(check) for check in checks_of(seen)],
         "seconds": round(seen.seconds, 4),
+        "token": seen.token,
     }
