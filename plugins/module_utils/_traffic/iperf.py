@@ -17,12 +17,14 @@ from ansible_collections.fastpath.bench.plugins.module_utils._traffic.options im
     TrialOptions,
     parse_version,
 )
-from ansible_collections.fastpath.bench.plugins.module_utils._traffic.record import CLIENT, Measurement
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic.record import CLIENT, FORWARD, Measurement
 
 PROGRAMS = {"iperf2": "iperf", "iperf3": "iperf3"}
 #: Failures before any traffic that may be gone a moment later.
 SETUP_CODES = frozenset({"connection_refused", "server_busy"})
 RETRY_DELAY_S = 0.3
+#: iperf2's UDP receiver waits 2 s for closing datagrams that were lost. It is told to end this long after its time.
+CLOSING_S = 0.4
 
 
 @functools.cache
@@ -75,6 +77,11 @@ def _moved_data(measurement: Measurement | None) -> bool:
     )
 
 
+def _closing(options: TrialOptions) -> float | None:
+    receives = options.tool == "iperf2" and options.protocol == "udp" and options.direction != FORWARD
+    return options.total_s + CLOSING_S if receives else None
+
+
 def _zero(options: TrialOptions, result: runner.ProcessResult, measurement: Measurement | None) -> float:
     """The moment that the tool's second 0 was, on this host's clock."""
     if result.zero is not None:
@@ -90,7 +97,7 @@ def run_trial(options: TrialOptions, *, retries: int = 2, program: str | None = 
     tries = 0
     while True:
         tries += 1
-        result = runner.run(command, limit_s=options.limit_s)
+        result = runner.run(command, limit_s=options.limit_s, interrupt_s=_closing(options))
         made, measurement = judge(options, result, version)
         if made.code not in SETUP_CODES or _moved_data(measurement) or tries > retries:
             break

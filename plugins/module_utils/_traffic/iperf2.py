@@ -37,6 +37,7 @@ def client_command(program: str, options: opt.TrialOptions, version: opt.ToolVer
                 ("-f", "b"),
                 ("-e", opt.has(version, "enhanced reports (-e)")),
                 ("-P", options.parallel if options.parallel > 1 else None),
+                ("--incr-dstport", len(options.ports) > 1),
                 ("-u", options.protocol == "udp"),
                 ("-b", _rate(options)),
                 ("-l", options.length_bytes),

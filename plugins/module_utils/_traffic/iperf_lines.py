@@ -31,7 +31,10 @@ OUT_OF_ORDER = re.compile(
     r"(?P<count>\d+) datagrams\s+received out-of-order$"
 )
 #: A line that means to be a row: if it cannot be read, nothing is.
-LOOKS_LIKE_ROW = re.compile(r"^\[[^\]]*\].*\d\s*-\s*\d.*(?:sec\b|ytes|its/)|^\[[^\]]*\].*its?/s")
+LOOKS_LIKE_ROW = re.compile(
+    r"^\[[^\]]*\].*\d\s*-\s*\d.*(?:sec\b|ytes|its/)|^\[[^\]]*\].*its?/s"
+    r"|\d\.\d+\s*-\s*\d+\.\d+\s+sec\s"
+)
 CONNECTED = re.compile(
     r"^\[\s*(?P<id>\d+)\]\s+local (?P<local>\S+?)(?:%\S+)? port (?P<local_port>\d+) connected (?:with|to) "
     r"(?P<remote>\S+?)(?:%\S+)? port (?P<remote_port>\d+)(?P<rest>.*)$"

@@ -99,6 +99,8 @@ def evaluate(measurement: Measurement, options: TrialOptions) -> Outcome:
         for direction in options.directions:
             _direction(made, measurement, options, direction)
     except BenchError as error:
+        if measurement.errors:
+            return _tool_failed(measurement.errors[0], options)
         return failed(error.code, error.message, options)
     if measurement.errors and not _heard(made, options, measurement.end):
         return _tool_failed(measurement.errors[0], options)

@@ -71,8 +71,11 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         return  # it ended by itself
 
 
-def run(command: t.Sequence[str], *, limit_s: float) -> ProcessResult:
-    """Run a command to its end or to the limit, whichever comes first."""
+def run(command: t.Sequence[str], *, limit_s: float, interrupt_s: float | None = None) -> ProcessResult:
+    """Run a command to its end or to the limit, whichever comes first.
+
+    :param interrupt_s: interrupt it, once, this long after its own second 0: it may end and print its last rows.
+    """
     environment = {**os.environ, "LC_ALL": "C", "TZ": "UTC"}
     started = time.time()
     try:
@@ -88,7 +91,7 @@ def run(command: t.Sequence[str], *, limit_s: float) -> ProcessResult:
         raise BenchError(f"{command[0]} cannot be started: {error.strerror or error}", code="tool_absent") from error
     finished = False
     try:
-        result = _collect(process, started, limit_s)
+        result = _collect(process, started, limit_s, interrupt_s)
         finished = True
         return result
     finally:
@@ -97,7 +100,9 @@ def run(command: t.Sequence[str], *, limit_s: float) -> ProcessResult:
             process.wait()
 
 
-def _collect(process: subprocess.Popen[bytes], started: float, limit_s: float) -> ProcessResult:
+def _collect(
+    process: subprocess.Popen[bytes], started: float, limit_s: float, interrupt_s: float | None
+) -> ProcessResult:
     stdout, stderr = process.stdout, process.stderr
     if stdout is None or stderr is None:
         raise ValueError("the process has no pipes")
@@ -115,6 +120,13 @@ def _collect(process: subprocess.Popen[bytes], started: float, limit_s: float) -
                 timed_out, flooded = left <= 0, size > OUTPUT_LIMIT
                 _end(process)
                 break
+            if interrupt_s is not None and zero is not None:
+                due = zero + interrupt_s - time.time()
+                if due <= 0:
+                    process.send_signal(signal.SIGINT)
+                    interrupt_s = None
+                else:
+                    left = min(left, due)
             for key, _events in selector.select(left):
                 data = os.read(key.fd, 1 << 16)
                 now = time.time()

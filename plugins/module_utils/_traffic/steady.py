@@ -26,7 +26,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._traffic.record imp
 #: How far an interval's start may lie from its place, in parts of an interval.
 _GRID_SLACK = 0.25
 #: A UDP receiver that ends this long after its time was not told that the sender stopped.
-_OVERTIME_S = 1.0
+_OVERTIME_S = 0.25
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,7 +164,7 @@ def _by_slot(rows: t.Iterable[Interval], window: Window) -> dict[int, Interval]:
 def _tail(flow: Flow, slots: dict[int, Interval], window: Window) -> None:
     """The last interval, if the stream ended just before it was due: what the final row has on top of the others."""
     last = window.count - 1
-    if last in slots or flow.final is None or flow.final.end_s > window.end_s + window.interval_s * _GRID_SLACK:
+    if last in slots or flow.final is None or flow.final.end_s > window.end_s + 0.001:
         return
     start = window.end_s - window.interval_s
     if flow.final.end_s - start < window.interval_s * (1 - _GRID_SLACK):

@@ -253,6 +253,30 @@ def test_udp_without_a_server_has_no_figure(bed: Bed) -> None:
     assert {metric["value"] for metric in record["metrics"].values()} == {None}
 
 
+def test_unlimited_udp_in_both_directions_over_several_streams(bed: Bed) -> None:
+    """Floods lose their closing datagrams; neither the figures nor the clock may suffer."""
+    trials = [
+        trial(
+            f"{direction}-{turn}",
+            protocol="udp",
+            length_bytes=64,
+            direction=direction,
+            parallel=2,
+            port_per_stream=True,
+        )
+        for direction in ("reverse", "both")
+        for turn in range(2)
+    ]
+    instances = bed.start(*trials)
+    records = bed.run(*trials)
+    reports = bed.collect(instances)
+    for options, record in zip(trials, records):
+        assert record["status"] == "ok", (options.id, record["reason"], record["raw"]["client.txt"])
+        assert reports[options.id]["status"] == "ok", (options.id, reports[options.id]["reason"])
+        assert value(record, "forwarding_rate_reverse") > 1000
+        assert record["ended"] - record["started"] - options.total_s < 1.2
+
+
 def test_a_server_that_dies_in_the_middle_fails_the_trial(bed: Bed) -> None:
     options = trial(duration_s=1.5)
     instances = bed.start(options)
