@@ -458,7 +458,8 @@ def test_one_direction_dead(net, path, interface, expected):
     # The same responder has also seen a good check before, which must not count.
     verdict = net.python(
         "server",
-        f"from {MODULE_UTILS} import pathcheck\nresult = pathcheck.explain_silence({result!r}, {report['arrived']!r}).code",
+        f"from {MODULE_UTILS} import pathcheck\n"
+        f"result = pathcheck.explain_silence({result!r}, {report['arrived']!r}).code",
     )
     assert verdict == expected
     # TCP never got through, in neither case.
