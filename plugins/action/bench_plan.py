@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible.plugins.action import ActionBase
+
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.catalog import catalog_of
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.plan import Testbed, plan_testbed
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.run import (

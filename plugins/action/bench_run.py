@@ -10,6 +10,7 @@ import typing as t
 
 from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
+
 from ansible_collections.fastpath.bench.plugins.module_utils._bench import run as bench_run
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.store import RunStore
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError

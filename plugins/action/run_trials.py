@@ -11,6 +11,7 @@ machine each look takes CPU from what is measured.
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import shlex
 import time
@@ -19,6 +20,7 @@ import typing as t
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
+
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.follow import (
     Progress,
     failed_record,
@@ -50,6 +52,7 @@ class ActionModule(ActionBase):
                 "headlines": {"type": "dict", "default": {}},
                 "time_limit_s": {"type": "float", "default": 60.0},
                 "abort": {"type": "str", "default": ""},
+                "state": {"type": "str", "choices": ["run", "recovered"], "default": "run"},
             },
         )
         batch = args["batch"]
@@ -61,13 +64,17 @@ class ActionModule(ActionBase):
         if self._task.check_mode:
             result.update(skipped=True, msg="no traffic in check mode", records=[], windows=[])
             return result
-        asked = self._task.async_val
-        try:
-            records = self._measure(args, batch, trials, task_vars or {})
-        finally:
-            # the module ran in the background, this task did not
-            self._task.async_val = asked
-        result["records"] = [records[trial["id"]] for trial in trials]
+        if args["state"] == "recovered":
+            found, _ended = self._look(f"{SPOOL_DIR}/{args['run_id']}", [trial["id"] for trial in trials], "/dev/null")
+            records = {record["id"]: record for record in found}
+        else:
+            asked = self._task.async_val
+            try:
+                records = self._measure(args, batch, trials, task_vars or {})
+            finally:
+                # the module ran in the background, this task did not
+                self._task.async_val = asked
+        result["records"] = [records[trial["id"]] for trial in trials if trial["id"] in records]
         result["windows"] = [
             {"id": record["id"], **record["window"]} for record in result["records"] if record.get("window")
         ]
@@ -92,22 +99,23 @@ class ActionModule(ActionBase):
             missing = [trial for trial in trials if trial["id"] not in records]
             time.sleep(next_look_s(missing[0], due, time.monotonic()))
             try:
-                found, ended = self._look(spool, [trial["id"] for trial in missing], job)
+                found, ended = self._look(spool, [trial["id"] for trial in missing], job["results_file"])
             except AnsibleConnectionFailure as error:
                 lost_since = lost_since or time.monotonic()
                 if time.monotonic() - lost_since > RECONNECT_S:
                     problem = f"the connection to the client was lost: {error}"
                 continue
             lost_since = None
+            if ended and not found:
+                # what could not be spooled (a full disk) is in the module's own answer
+                found, problem = self._answer(job, [trial["id"] for trial in missing], task_vars)
             for record in found:
                 records[record["id"]] = record
                 # what is here cannot be lost with the client any more
                 replace_file(kept / f"{record['id']}.json", json.dumps(record).encode())
                 display.display(progress.line(record))
                 due = time.monotonic()
-            if ended and not found:
-                problem = self._verdict(job, task_vars)
-            elif time.monotonic() > deadline:
+            if not problem and time.monotonic() > deadline:
                 problem = "the generator did not end within its time limit"
         for trial in trials:
             if trial["id"] not in records:
@@ -136,20 +144,26 @@ class ActionModule(ActionBase):
             ),
         )
 
-    def _look(self, spool: str, missing: list[str], job: dict[str, t.Any]) -> tuple[list[dict[str, t.Any]], bool]:
+    def _look(self, spool: str, missing: list[str], job_file: str) -> tuple[list[dict[str, t.Any]], bool]:
         """The trials that were spooled since the last look, and whether the module has ended."""
-        answer = self._low_level_execute_command(spool_command(spool, missing, job["results_file"]), sudoable=True)
+        answer = self._low_level_execute_command(spool_command(spool, missing, job_file), sudoable=True)
         if answer["rc"] != 0:
             raise AnsibleConnectionFailure(answer["stderr"] or "the spool could not be read")
         return read_spool_output(answer["stdout"])
 
-    def _verdict(self, job: dict[str, t.Any], task_vars: dict[str, t.Any]) -> str:
+    def _answer(
+        self, job: dict[str, t.Any], missing: list[str], task_vars: dict[str, t.Any]
+    ) -> tuple[list[dict[str, t.Any]], str]:
+        """What the module returned itself: the records that are missing, and what it says when one is not there."""
+        folder, name = os.path.split(job["results_file"])
         status = self._execute_module(
             module_name="ansible.legacy.async_status",
-            module_args={"jid": job["ansible_job_id"], "mode": "status", "_async_dir": str(pathlib.PurePath(job["results_file"]).parent)},
+            module_args={"jid": name, "mode": "status", "_async_dir": folder},
             task_vars=task_vars,
         )
-        return str(status.get("msg") or status.get("module_stderr") or "the generator ended without a result for this trial")
+        records = [record for record in status.get("trials") or [] if record["id"] in missing]
+        said = status.get("msg") or status.get("module_stderr") or "the generator ended without a result for this trial"
+        return records, "" if len(records) == len(missing) else str(said)
 
     def _clean(self, job: dict[str, t.Any], task_vars: dict[str, t.Any]) -> None:
         if "results_file" in job:

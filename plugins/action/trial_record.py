@@ -10,6 +10,7 @@ import pathlib
 import typing as t
 
 from ansible.plugins.action import ActionBase
+
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.findings import assess
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.merge import merge, raw_files
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.store import RunStore

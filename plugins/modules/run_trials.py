@@ -47,6 +47,13 @@ options:
     description: Seconds that a trial may take beyond its traffic.
     type: float
     default: 60.0
+  state:
+    description:
+      - V(run) runs the trials.
+      - V(recovered) runs nothing and returns those that an earlier, broken-off call has finished and nobody collected.
+    type: str
+    choices: [run, recovered]
+    default: run
   abort:
     description: When not empty, nothing runs and each trial is a failed one with this reason.
     type: str

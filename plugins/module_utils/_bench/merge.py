@@ -13,6 +13,10 @@ MetricDict = t.Dict[str, t.Any]
 _SUMMED = ("goodput", "sent_rate", "forwarding_rate", "sent_packet_rate", "offered_rate", "retransmits", "out_of_order")
 
 
+#: What a client finds lacking by itself, and the server's report then tells.
+_ANSWERED_BY_THE_SERVER = ("no_receiver_report", "warmup_included")
+
+
 def counting_end(metric: t.Mapping[str, t.Any]) -> str:
     """Which endpoint knows a metric at first hand: what was received, the receiver; what was sent, the sender."""
     receiver = "server" if metric["direction"] == "forward" else "client"
@@ -76,6 +80,8 @@ def merge(
     server_metrics = (report or {}).get("metrics") or {}
     metrics = merge_metrics(record.get("metrics") or {}, server_metrics)
     findings = list(record.get("findings") or []) + list((report or {}).get("findings") or [])
+    if report is not None and report.get("status") == "ok":
+        findings = [finding for finding in findings if finding.get("code") not in _ANSWERED_BY_THE_SERVER]
     if status == "ok" and report is not None and report.get("status") not in (None, "ok"):
         findings.append(
             {

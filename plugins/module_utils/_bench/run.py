@@ -256,6 +256,10 @@ def plan_result(run: Run) -> dict[str, t.Any]:
             left -= plan.FORECAST_GROUP_S
             for batch in group["batches"]:
                 batch["first"] = done + 1
+                # with the run's name, so that what a broken-off run left can be told from one that is resumed
+                batch["sample_id"] = f"{run.run_id}.{batch['id']}"
+                for trial in batch["trials"]:
+                    trial["instance"] = f"{run.run_id}.{trial['instance']}"
                 batch["instances"] = [{"name": trial["instance"], **trial["options"]} for trial in batch["trials"]]
                 batch["total"] = total
                 done += len(batch["trials"])

@@ -15,6 +15,8 @@ RUN_DIR = "/run/fastpath-bench"
 SAMPLE_DIR = RUN_DIR + "/sample"
 IPERF_DIR = RUN_DIR + "/iperf"
 PATH_DIR = RUN_DIR + "/path"
+#: The batch of trials that runs on this client, if any.
+BATCH_FILE = RUN_DIR + "/batch.json"
 
 #: Where the one-machine lab keeps what belongs to each lab (host side).
 LAB_DIR = "/run/fastpath-lab"

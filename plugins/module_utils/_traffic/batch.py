@@ -11,6 +11,7 @@ import pathlib
 import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
+from ansible_collections.fastpath.bench.plugins.module_utils._host.batch_note import announce_batch
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.outcome import finding
 
 Record = dict[str, t.Any]
@@ -63,6 +64,8 @@ def run_batch(
     spool_dir: str | None = None,
 ) -> list[Record]:
     """Run all items. One that fails is a record of its own and does not stop the others."""
+    if spool_dir is not None:
+        announce_batch(spool_dir)
     records: list[Record] = []
     for item in items:
         try:
