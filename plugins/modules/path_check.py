@@ -81,7 +81,9 @@ options:
         Without it, any number.
     type: int
   timeout_s:
-    description: Time limit of a check. A path on which all is well needs far less.
+    description:
+      - Time limit of the traffic of a check. A path on which all is well needs far less. On a dead one up to 1.7
+        seconds are added, for neighbours that are not known yet and for asking the server why.
     type: float
     default: 3.0
   fail_on_error:
@@ -143,7 +145,8 @@ ok:
   type: bool
 code:
   description:
-    - V(ok), or a word for what is wrong with the first bad address, V(no_route), V(wrong_interface), V(wrong_path),
+    - V(ok), or a word for what is wrong with the first bad address, V(no_route), V(route_unknown), V(wrong_interface),
+      V(wrong_path),
       V(server_missing), V(unreachable), V(silent), V(checksum), V(mtu_local), V(mtu_smaller), V(mtu_hole), V(tcp_dead),
       V(tcp_forward_stalled), V(tcp_reverse_stalled), V(corrupt), V(icmp_dead), V(udp_dead), or the name of a check.
   returned: O(state=checked)

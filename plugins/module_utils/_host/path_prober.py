@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import dataclasses
 import errno
 import hashlib
@@ -14,15 +15,17 @@ import os
 import select
 import socket
 import struct
-import subprocess
 import time
 import typing as t
 
+from ansible_collections.fastpath.bench.plugins.module_utils._common import command
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._host.path_wire import (
     IP_HEADER,
+    IP_MTU,
     IP_MTU_DISCOVER,
     IP_RECVERR,
+    IPV6_MTU,
     IPV6_MTU_DISCOVER,
     IPV6_RECVERR,
     L4_HEADER,
@@ -37,6 +40,9 @@ from ansible_collections.fastpath.bench.plugins.module_utils._host.path_wire imp
     receive,
     udp_socket,
 )
+
+#: A neighbour that did not answer is asked again after 1 s.
+_NEIGHBOUR_S = 1.3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,6 +172,7 @@ class Seen:
     mtu_bytes: int
     route: dict[str, t.Any] = dataclasses.field(default_factory=dict)
     route_error: str | None = None
+    route_unknown: str | None = None
     ping: Echo | None = None
     ping_mtu: Echo | None = None
     #: Why there are no pings at all.
@@ -180,42 +187,43 @@ class Seen:
     at_first: Datagram | None = None
     checksum_errors: dict[str, int | None] = dataclasses.field(default_factory=dict)
     seconds: float = 0.0
+    #: The path's MTU as this host's kernel has learnt it from routers, when that is less than the interface's.
+    learned_mtu: int | None = None
     #: The word by which the server knows this check.
     token: str = ""
 
 
-def route_to(address: str, bind_address: str | None) -> tuple[dict[str, t.Any], str | None]:
-    """What ``ip route get`` says: device, source and next hop; or why it says nothing."""
-    command = ["ip", "-json", "route", "get", address, *(["from", bind_address] if bind_address else [])]
+@dataclasses.dataclass(frozen=True)
+class Route:
+    """What ``ip route get`` says. ``error``: there is no route; ``unknown``: the tool could not tell."""
+
+    found: dict[str, t.Any] = dataclasses.field(default_factory=dict)
+    error: str | None = None
+    unknown: str | None = None
+
+
+def route_to(address: str, bind_address: str | None) -> Route:
+    """Device, source and next hop of traffic to an address."""
+    argv = ["ip", "-json", "route", "get", address, *(["from", bind_address] if bind_address else [])]
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=2,
-            check=False,
-            env={"PATH": background_path(), "LC_ALL": "C"},
-        )
-    except FileNotFoundError:
-        return {}, "there is no ip tool on this host"
-    except subprocess.TimeoutExpired:
-        return {}, "ip route get did not answer within 2 s"
-    if done.returncode:
-        return {}, done.stderr.strip().replace("RTNETLINK answers: ", "") or f"ip ended with status {done.returncode}"
+        done = command.run(argv, limit_s=2).ended()
+    except command.CommandError as error:
+        return Route(unknown=error.what)
+    if done.rc:
+        said = done.message.replace("RTNETLINK answers: ", "")
+        return Route(error=said or f"ip ended with status {done.rc}")
     try:
         first = json.loads(done.stdout)[0]
     except (ValueError, IndexError):
-        return {}, "ip route get printed no JSON"
-    return {
-        "device": first.get("dev"),
-        "source": first.get("prefsrc") or first.get("src") or bind_address,
-        "via": first.get("gateway") or (first.get("via") or {}).get("host"),
-        "mtu": next((int(metric["mtu"]) for metric in first.get("metrics") or [] if "mtu" in metric), None),
-    }, None
-
-
-def background_path() -> str:
-    return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+        return Route(unknown="ip route get printed no JSON")
+    return Route(
+        {
+            "device": first.get("dev"),
+            "source": first.get("prefsrc") or first.get("src") or bind_address,
+            "via": first.get("gateway") or (first.get("via") or {}).get("host"),
+            "mtu": next((int(metric["mtu"]) for metric in first.get("metrics") or [] if "mtu" in metric), None),
+        }
+    )
 
 
 def device_mtu(device: str | None) -> int | None:
@@ -373,13 +381,17 @@ class Prober:
 
     def run(self) -> Seen:
         begun = time.monotonic()
-        self._deadline = begun + self.probe.timeout_s
         before = checksum_errors()
-        route, route_error = route_to(self.probe.address, self.probe.bind_address)
+        answer = route_to(self.probe.address, self.probe.bind_address)
+        route, route_error = answer.found, answer.error
         mtu = self.probe.mtu_bytes or route.get("mtu") or device_mtu(route.get("device")) or 1500
-        seen = Seen(self.probe, min(mtu, 65535), route, route_error)
+        seen = Seen(self.probe, min(mtu, 65535), route, route_error, answer.unknown)
         if route_error is None or not route_error.startswith(("Network is unreachable", "No route")):
-            seen.at_first = self._ask("first", checksum=False, until=time.monotonic() + 0.25)
+            # Neighbours that are not known yet are asked for again after a second, above all on links that just came
+            # up. That is no fault of the path, and must not use up the time of what follows.
+            patience = min(_NEIGHBOUR_S, 0.45 * self.probe.timeout_s)
+            seen.at_first = self._ask("first", checksum=False, until=time.monotonic() + patience)
+            self._deadline = time.monotonic() + self.probe.timeout_s
             with concurrent.futures.ThreadPoolExecutor(max_workers=3) as pool:
                 # Each keeps to the deadline by itself.
                 for running in [pool.submit(work, seen) for work in (self._ping, self._udp, self._tcp)]:
@@ -389,7 +401,18 @@ class Prober:
         seen.checksum_errors = errors_since(before)
         seen.seconds = time.monotonic() - begun
         seen.token = self.token
+        seen.learned_mtu = self._learned_mtu(device_mtu(route.get("device")))
         return seen
+
+    def _learned_mtu(self, own: int | None) -> int | None:
+        """Routers ration their "too big" messages: UDP or TCP may have got the one that ping missed."""
+        v6 = self.family == socket.AF_INET6
+        with contextlib.suppress(OSError), socket.socket(self.family, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as asked:
+            asked.connect((self.probe.address, self.probe.port))
+            level, name = (socket.IPPROTO_IPV6, IPV6_MTU) if v6 else (socket.IPPROTO_IP, IP_MTU)
+            mtu = asked.getsockopt(level, name)
+            return mtu if own is not None and 0 < mtu < own else None
+        return None
 
     def _ping(self, seen: Seen) -> None:
         try:

@@ -19,6 +19,8 @@ from ansible_collections.fastpath.bench.plugins.module_utils._host import procfs
 MAGIC = "fastpath-path-1"
 #: Sockets options that Python's socket module does not name on all versions.
 SO_NO_CHECK = 11
+IP_MTU = 14
+IPV6_MTU = 24
 IP_MTU_DISCOVER = 10
 IPV6_MTU_DISCOVER = 23
 PMTUDISC_PROBE = 3  # set DF, and send whatever the kernel has learnt of the path

@@ -83,9 +83,10 @@ def checks_of(seen: Seen) -> list[Check]:
 def _route_check(seen: Seen) -> Check:
     expected = seen.probe.expected_interface
     if seen.route_error is not None:
-        # Without the tool nothing is known, which is no fault of the path; it is one if it was to be proven.
-        missing = "no ip tool" in seen.route_error
-        return Check("route", None if missing and not expected else False, seen.route_error)
+        return Check("route", False, seen.route_error)
+    if seen.route_unknown is not None:
+        # That is no fault of the path; but what was to be proven is then not proven.
+        return Check("route", False if expected else None, seen.route_unknown)
     route = seen.route
     evidence = f"leaves by {route['device']} from {route['source']}" + (f" via {route['via']}" if route["via"] else "")
     if expected and route["device"] != expected:
@@ -160,6 +161,12 @@ _Checks = t.Mapping[str, Check]
 def _judge_route(seen: Seen, checks: _Checks) -> Verdict | None:
     route = checks["route"]
     address = seen.probe.address
+    if route.ok is False and seen.route_unknown:
+        return Verdict(
+            "route_unknown",
+            f"by which interface traffic to {address} leaves is not known: {seen.route_unknown}",
+            "Install iproute2 on the client, or leave expected_interface out",
+        )
     if route.ok is False:
         code = "no_route" if seen.route_error else "wrong_interface"
         what = f"there is no route to {address}: " if seen.route_error else f"traffic to {address} "
@@ -248,10 +255,12 @@ def _judge_mtu(seen: Seen, _checks: _Checks) -> Verdict | None:
             + (f", whose MTU is {echo.named_mtu}" if echo.named_mtu else ""),
             "Raise the interface's MTU, or check with a smaller mtu_bytes",
         )
-    if echo is not None and echo.named_mtu:
+    named = echo.named_mtu if echo is not None and echo.named_mtu else seen.learned_mtu
+    if named is not None and named < size:
+        by = (echo.named_by if echo is not None else None) or "a router on the way"
         return Verdict(
             "mtu_smaller",
-            f"packets of {size} bytes do not fit the path to {address}: {echo.named_by} names {echo.named_mtu} bytes",
+            f"packets of {size} bytes do not fit the path to {address}: {by} names {named} bytes",
             "Set one MTU along the whole path, or check with a smaller mtu_bytes",
         )
     ways = [name for name, lost in (("forward", lost_forward), ("reverse", lost_reverse)) if lost]

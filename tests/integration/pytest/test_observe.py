@@ -486,11 +486,14 @@ def test_udp_blocked_while_all_else_works(net, path):
 
 
 def test_hop_with_a_smaller_mtu_names_itself(net, path):
+    path.check("10.91.2.2", "fd91:2::2")  # neighbours are found
     for family_address, hop in (("10.91.2.2", "10.91.1.2"), ("fd91:2::2", "fd91:1::2")):
         net.ip("dut", "link", "set", "eth2", "mtu", "1400")
         result = path.check(family_address, mtu_bytes=1500, timeout_s=1.5)
         assert result["code"] == "mtu_smaller", result["message"]
-        assert f"{hop} names 1400 bytes" in result["message"]
+        # Routers ration these messages, so it may have reached TCP and not ping, and is then without its sender.
+        named = [f"{by} names 1400 bytes" in result["message"] for by in (hop, "a router on the way")]
+        assert any(named), result["message"]
         assert check_of(result, "ping")["ok"] is True
 
 

@@ -90,7 +90,16 @@ def told(count: int) -> Datagram:
             "no_route",
             "Network is unreachable",
         ),
-        ({"route_error": "there is no ip tool on this host", "route": {}}, "ok", ""),
+        ({"route_unknown": "ip is not installed", "route": {}}, "ok", ""),
+        (
+            {
+                "route_unknown": "ip is not installed",
+                "route": {},
+                "probe": dataclasses.replace(PROBE, expected_interface="eth1"),
+            },
+            "route_unknown",
+            "ip is not installed",
+        ),
         ({"probe": dataclasses.replace(PROBE, expected_interface="eth5")}, "wrong_interface", "leaves by eth1"),
         (
             {"probe": dataclasses.replace(PROBE, expected_server_interface="eth8")},
@@ -122,6 +131,8 @@ def told(count: int) -> Datagram:
         (FULL_LOST, "mtu_hole", "(forward), smaller ones pass"),
         ({"ping_mtu": Echo(1500, 2), "udp_mtu_reverse": silent()}, "mtu_hole", "(reverse)"),
         ({"udp_mtu_reverse": silent()}, "mtu_hole", "(reverse)"),
+        ({**FULL_LOST, "learned_mtu": 1400}, "mtu_smaller", "a router on the way names 1400"),
+        ({"learned_mtu": 1400}, "ok", ""),  # from an earlier time; now full size passes
         (
             {**FULL_LOST, "ping_mtu": Echo(1500, 2, named_mtu=1400, named_by="10.0.0.254")},
             "mtu_smaller",
