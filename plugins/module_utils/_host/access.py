@@ -13,12 +13,11 @@ import errno
 import json
 import os
 import re
-import subprocess
 import typing as t
 
+from ansible_collections.fastpath.bench.plugins.module_utils._common import command
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError, ParseError
 
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _TIMEOUT_S = 30.0
 
 
@@ -137,20 +136,8 @@ class Access:
 
     def call(self, argv: t.Sequence[str]) -> tuple[int, str, str]:
         """Run a tool: exit status, output, error output."""
-        env = {"PATH": _PATH, "LC_ALL": "C", "LANG": "C"}
-        try:
-            done = subprocess.run(
-                list(argv), capture_output=True, text=True, timeout=_TIMEOUT_S, check=False, env=env, errors="replace"
-            )
-        except FileNotFoundError as err:
-            raise BenchError(
-                f"{argv[0]} is not installed", remedy=f"Install the package that has {argv[0]}", code="tool_missing"
-            ) from err
-        except subprocess.TimeoutExpired as err:
-            raise BenchError(
-                f"no answer within {_TIMEOUT_S:.0f} s from: {' '.join(argv)}", code="tool_timeout"
-            ) from err
-        return done.returncode, done.stdout, done.stderr
+        done = command.run(argv, limit_s=_TIMEOUT_S).ended()
+        return done.rc, done.stdout, done.stderr
 
     def run(self, argv: t.Sequence[str], *, where: str) -> str:
         """Run a tool that only reads; its output, or a typed error."""

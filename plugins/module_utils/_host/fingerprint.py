@@ -19,12 +19,11 @@ import json
 import os
 import platform
 import re
-import shutil
-import subprocess
 import sys
 import time
 import typing as t
 
+from ansible_collections.fastpath.bench.plugins.module_utils._common import command
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError, ParseError
 from ansible_collections.fastpath.bench.plugins.module_utils._host import nicinfo
 from ansible_collections.fastpath.bench.plugins.module_utils._host.procfs import parse_cpu_list
@@ -125,7 +124,6 @@ _PACKAGES = ("vpp",)  # a program that must not be run to learn its version
 _SERVICES = ("irqbalance", "tuned", "power-profiles-daemon", "tlp", "auto-cpufreq", "thermald")
 _VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+~-]*|\b\d{8}\b")
 _COMMAND_LIMIT_S = 2.0
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 REDACTED = "<redacted>"
 _SECRET_NAME = re.compile(
@@ -304,33 +302,22 @@ Runner = t.Callable[[t.Dict[str, t.Tuple[str, ...]]], t.Dict[str, Answer]]  # no
 
 
 def run_all(commands: dict[str, tuple[str, ...]]) -> dict[str, Answer]:
-    """Run commands side by side; status and output (both streams) of each. A missing tool has status 127."""
-    environment = {"PATH": _PATH, "LC_ALL": "C"}
-    started: dict[str, subprocess.Popen[str]] = {}
+    """Run commands side by side; status and words of each. A missing tool has status 127.
+
+    The words are the output, or the error output of one that failed or has no other: some tell their version there.
+    """
+    started = {name: command.start(argv) for name, argv in commands.items() if command.find_program(argv[0])}
+    limit = time.monotonic() + _COMMAND_LIMIT_S
     answers: dict[str, Answer] = {}
-    for name, command in commands.items():
-        program = shutil.which(command[0], path=_PATH)
-        if program is None:
+    for name in commands:
+        if name not in started:
             answers[name] = 127, "not installed"
             continue
-        started[name] = subprocess.Popen(
-            [program, *command[1:]],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="replace",
-        )
-    limit = time.monotonic() + _COMMAND_LIMIT_S
-    for name, process in started.items():
-        try:
-            output, _none = process.communicate(timeout=max(0.01, limit - time.monotonic()))
-            answers[name] = process.returncode, output
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
+        done = command.finish(started[name], limit_s=max(0.01, limit - time.monotonic()))
+        if done.timed_out:
             answers[name] = 124, f"no answer within {_COMMAND_LIMIT_S:g} s"
+        else:
+            answers[name] = done.rc, (done.stderr or done.stdout) if done.rc else (done.stdout or done.stderr)
     return answers
 
 
@@ -779,9 +766,9 @@ class Collector:
         running = set()
         for entry in self.host.names("proc"):
             if entry.isdigit():
-                command = self.host.text(f"proc/{entry}/comm")
-                if command in wanted:
-                    running.add(wanted[command])
+                name = self.host.text(f"proc/{entry}/comm")
+                if name in wanted:
+                    running.add(wanted[name])
         return running
 
 

@@ -13,6 +13,7 @@ import subprocess
 import time
 import typing as t
 
+from ansible_collections.fastpath.bench.plugins.module_utils._common import command
 from ansible_collections.fastpath.bench.plugins.module_utils._common.paths import LAB_DIR
 from ansible_collections.fastpath.bench.plugins.module_utils._lab import disk, machine
 from ansible_collections.fastpath.bench.plugins.module_utils._lab.machine import LabError, Process
@@ -128,7 +129,7 @@ def start(names: LabNames, host: str, site: Site) -> subprocess.Popen[bytes] | N
         target.write(start_script(names, host, site, layers))
     with open(names.console_log(host), "w", encoding="utf-8"):
         pass  # of the last boot only
-    command = ["unshare", "--mount", "--propagation", "slave", "--", "/bin/sh", script]
+    argv = ["unshare", "--mount", "--propagation", "slave", "--", "/bin/sh", script]
     if site.under_systemd:
         machine.run(
             [
@@ -143,20 +144,12 @@ def start(names: LabNames, host: str, site: Site) -> subprocess.Popen[bytes] | N
                 "--property=TimeoutStopSec=5",
                 "--property=TasksMax=infinity",
                 "--",
-                *command,
+                *argv,
             ]
         )
         return None
     os.makedirs(cgroup(names, host, site), exist_ok=True)
-    return subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        cwd="/",
-        env={"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
-    )
+    return command.spawn(argv)
 
 
 def wait_ready(

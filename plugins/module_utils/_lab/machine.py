@@ -8,12 +8,11 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-import shutil
 import signal
-import subprocess
 import time
 import typing as t
 
+from ansible_collections.fastpath.bench.plugins.module_utils._common import command
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 
 #: tool -> what it comes with; the role ``lab`` has the package names by distribution.
@@ -31,22 +30,13 @@ class LabError(BenchError):
     """The lab cannot be brought into the state asked for."""
 
 
-def run(argv: t.Sequence[str], *, stdin: str | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:
+def run(argv: t.Sequence[str], *, stdin: str | None = None, check: bool = True) -> command.Result:
     """Run a tool; a failure says what was run and what it printed."""
     try:
-        done = subprocess.run(
-            argv, input=stdin, capture_output=True, text=True, errors="replace", timeout=60, check=False
-        )
-    except FileNotFoundError as exc:
-        raise LabError(f"{argv[0]} is not installed", code="tool_missing") from exc
-    except subprocess.TimeoutExpired as exc:
-        raise LabError(f"{' '.join(argv)} did not end within 60 s", code="tool_hangs") from exc
-    if check and done.returncode != 0:
-        raise LabError(
-            f"{' '.join(argv)} ended with {done.returncode}: {(done.stderr or done.stdout).strip()}",
-            code="tool_failed",
-        )
-    return done
+        done = command.run(argv, limit_s=60, stdin=stdin)
+        return done.check() if check else done.ended()
+    except command.CommandError as error:
+        raise LabError(error.what, remedy=error.remedy, code=error.code) from error
 
 
 def preflight() -> None:
@@ -55,13 +45,13 @@ def preflight() -> None:
         raise LabError(
             "a lab needs root: it makes namespaces and mounts", remedy="Run it with sudo or become", code="not_root"
         )
-    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    missing = [tool for tool in TOOLS if command.find_program(tool) is None]
     if missing:
         packages = sorted({TOOLS[tool] for tool in missing})
         raise LabError(
             f"not installed: {', '.join(missing)}",
             remedy=f"Install {', '.join(packages)}, or use the role lab, which does",
-            code="tool_missing",
+            code="tool_absent",
         )
     if not {CAP_SYS_ADMIN, CAP_NET_ADMIN} <= capabilities("CapEff"):
         raise LabError(
@@ -106,7 +96,7 @@ def parse_mountinfo(text: str) -> list[Mount]:
     """The mounts in /proc/self/mountinfo, in the order in which they were made."""
     mounts = []
     for line in text.splitlines():
-        left, _, right = line.partition(" - ")
+        left, right = line.split(" - ", 1)
         fields = left.split()
         mounts.append(Mount(_unescape(fields[3]), _unescape(fields[4]), right.split()[0]))
     return mounts
@@ -128,7 +118,7 @@ def is_mounted(path: str) -> bool:
 def unmount(path: str) -> None:
     """Take away all that is mounted at ``path``. A mount in use is detached."""
     while is_mounted(path):
-        if run(["umount", path], check=False).returncode != 0:
+        if run(["umount", path], check=False).rc != 0:
             run(["umount", "--lazy", path])
 
 

@@ -127,10 +127,10 @@ def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
         machine.preflight()
     assert "sudo" in caught.value.message
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(machine.shutil, "which", lambda tool: None if tool == "systemd-nspawn" else tool)
+    monkeypatch.setattr(machine.command, "find_program", lambda tool: None if tool == "systemd-nspawn" else tool)
     with pytest.raises(LabError, match="not installed: systemd-nspawn"):
         machine.preflight()
-    monkeypatch.setattr(machine.shutil, "which", lambda tool: tool)
+    monkeypatch.setattr(machine.command, "find_program", lambda tool: tool)
     monkeypatch.setattr(machine, "capabilities", lambda kind: {machine.CAP_NET_ADMIN})
     with pytest.raises(LabError, match="without CAP_SYS_ADMIN"):
         machine.preflight()
