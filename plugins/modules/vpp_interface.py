@@ -98,7 +98,7 @@ options:
         type: str
         choices: [master, slave]
       ring_size:
-        description: For V(memif), entries of a ring, a power of two. Without it, 1024.
+        description: For V(memif), entries of a ring, a power of two. Without it, 1024. A difference is not noticed.
         type: int
       rx_queues:
         description:

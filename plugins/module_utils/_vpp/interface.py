@@ -224,7 +224,8 @@ class Inventory:
         elif index in memifs:
             one = memifs[index]
             key = ("memif", one.socket_id, one.id)
-            extra = {"memif_role": "slave" if int(one.role) else "master", "ring_size": one.ring_size}
+            # the size of the rings is told as 1 until the other end connects
+            extra = {"memif_role": "slave" if int(one.role) else "master", "ring_size": UNKNOWN}
         elif index in taps:
             one = taps[index]
             key = ("tap", one.id)
@@ -268,7 +269,8 @@ class InterfaceKind(Kind):
         self._fresh = False
         inventory = self.inventory
         asked = {wish.key for wish in wishes}
-        keys = [key for key in inventory.rows if everything or self._concerned(key, asked)]
+        below = {parent for key in asked for parent in self._parents(key)}
+        keys = [key for key in inventory.rows if everything or key in below or self._concerned(key, asked)]
         needed = {name for wish in wishes for name in wish.values}
         if self.full or everything:
             needed = {prop.name for prop in PROPS}
@@ -282,6 +284,12 @@ class InterfaceKind(Kind):
             key: Found(key, inventory.handle(key), values[key], inventory.name(key), type_of(key).removable)
             for key in keys
         }
+
+    def _parents(self, key: Key) -> t.Iterator[Key]:
+        """What it lives in: needed to make it."""
+        while key[0] == "vlan":
+            key = key[1]
+            yield key
 
     def _concerned(self, key: Key, asked: t.Collection[Key]) -> bool:
         """What is asked about, and what lives in it."""

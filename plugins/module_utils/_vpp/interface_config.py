@@ -83,10 +83,10 @@ def check(item: Values, where: str) -> None:
 def allowed(type_name: str) -> set[str]:
     """The options that a type takes beside the common ones."""
     kind = TYPES[type_name]
-    names = {*kind.identity, *kind.made_with, "recreate"}
+    # a type without receive queues has a message of its own for rx_mode
+    names = {*kind.identity, *kind.made_with, "rx_mode"}
     names |= {"mac"} if kind.has_mac else set()
     names |= {"gso"} if kind.has_gso else set()
-    names |= {"rx_mode"} if kind.rx_modes is None or kind.rx_modes else set()
     return names | ({"link_mtu_bytes"} if kind.name == "hardware" else set())
 
 
