@@ -12,7 +12,11 @@ from iperf_cases import CASES, STEADY, WHOLE, WHOLE_2, Case, counted, report, te
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError, ParseError
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic import iperf2, iperf3, iperf3_json
-from ansible_collections.fastpath.bench.plugins.module_utils._traffic.record import IncompleteError
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic.record import (
+    IncompleteError,
+    Interval,
+    pick_final,
+)
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.steady import Window, figures
 
 
@@ -101,6 +105,22 @@ def test_streams_that_reuse_a_number_are_kept_apart() -> None:
     assert reverse is not None
     assert forward.rate_bps == pytest.approx(945e6, rel=0.01)
     assert reverse.rate_bps == pytest.approx(461e6, rel=0.01)
+
+
+def test_the_last_row_is_not_the_final_one() -> None:
+    final, late = Interval(0, 5.04, 100, 158.7), Interval(4, 5, 20, 160)
+    intervals, found = pick_final([Interval(0, 4, 80, 160), final, late], 1.0)
+    assert found is final
+    assert intervals[-1] is late
+
+
+def test_a_reverse_test_without_columns_is_known_by_its_connection() -> None:
+    plain = (
+        "Server listening on TCP port 5001\n"
+        "[  1] local 192.0.2.2 port 5001 connected with 192.0.2.1 port 51918 (reverse)\n"
+        "[  1] 0.0000-10.0000 sec  1.10 GBytes   945 Mbits/sec\n"
+    )
+    assert [(flow.direction, flow.role) for flow in iperf2.parse(plain, end="server").flows] == [("reverse", "sender")]
 
 
 def test_sum_and_streams_must_agree() -> None:

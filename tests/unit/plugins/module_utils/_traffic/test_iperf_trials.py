@@ -209,6 +209,12 @@ def test_failures_have_a_code_and_no_figure(file: str, more: dict[str, t.Any], c
     assert {metric.value for metric in made.metrics.values()} == {None}
 
 
+def test_an_error_fails_a_trial_whose_report_is_whole() -> None:
+    found = report("iperf-2.1.8_tcp_fwd.client.txt", stderr="tcp write failed: Connection reset by peer\n")
+    made = outcome.evaluate(found, trial())
+    assert (made.status, made.code) == ("failed", "connection_lost")
+
+
 def test_a_full_duplex_socket_refused_after_the_end_is_no_failure() -> None:
     found = report("iperf-2.1.8_udp_fd.client.txt", stderr="recvmsg failed: Connection refused\n")
     made = outcome.evaluate(found, trial(protocol="udp", direction="both", duration_s=1.0))
