@@ -31,7 +31,8 @@ options:
         this module does not make, are not removed; they are reset as V(replaced) does.
       - V(deleted) removes the interfaces in O(config); network cards are reset.
       - V(gathered) reads, and returns RV(gathered) in the form of O(config).
-      - V(rendered) asks no VPP. It returns RV(rendered).
+      - V(rendered) asks no VPP. It returns RV(rendered). VPP's command line keeps one of the four MTUs, so more than
+        one for an interface is refused here.
     type: str
     choices: [merged, replaced, overridden, deleted, gathered, rendered]
     default: merged

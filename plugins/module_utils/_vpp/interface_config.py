@@ -128,13 +128,13 @@ def normal_address(text: str, where: str) -> str:
         raise _bad(f"{text!r} is not an address with prefix length: {err}", where) from err
     if "/" not in text:
         raise _bad(f"{text!r} has no prefix length", where, f"For a host address: {address.with_prefixlen}")
-    if address.is_link_local and address.version == 6:
+    if address.ip.is_link_local and address.version == 6:
         raise _bad(
             f"{text!r} is link-local, which VPP makes itself and does not list among the addresses",
             where,
             code="link_local_address",
         )
-    if address.is_multicast or address.is_unspecified:
+    if address.ip.is_multicast or address.ip.is_unspecified:
         raise _bad(f"{text!r} is not the address of an interface", where)
     return address.with_prefixlen
 

@@ -310,7 +310,16 @@ def _script_lines(name: str, values: Values, tables: set[int]) -> list[str]:
     mtu = values.get("mtu")
     if isinstance(mtu, Mtu):
         parts = (("packet", mtu.packet), ("ip4", mtu.ip4), ("ip6", mtu.ip6), ("mpls", mtu.mpls))
-        lines += [f"set interface mtu {word} {size} {name}" for word, size in parts if size is not None]
+        given = [(word, size) for word, size in parts if size]
+        if len(given) > 1:
+            raise BenchError(
+                "VPP's command line keeps one MTU and clears the others; asked are "
+                + ", ".join(word for word, _ in given),
+                where=name,
+                remedy="Ask for one of them where it must come from the start-up script",
+                code="not_renderable",
+            )
+        lines += [f"set interface mtu {word} {size} {name}" for word, size in given]
     if values.get("vrf"):
         tables.add(values["vrf"])
         lines += [f"set interface {family} table {name} {values['vrf']}" for family in ("ip", "ip6")]
