@@ -170,6 +170,7 @@ def test_a_mistake_in_the_matrix_touches_nothing(results):
     assert not (results / "mistake").exists()
 
 
+@pytest.mark.slow
 def test_a_killed_run_keeps_what_it_measured_and_the_next_one_cleans_up(results):
     run = results / "killed"
     variables = {"bench_run_id": "killed", "bench_matrix": {**MATRIX["bench_matrix"], "repeats": 3}}

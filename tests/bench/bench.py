@@ -1,0 +1,102 @@
+# Copyright (c) 2026 fastpath.bench contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The project's own benchmarks, on a lab of their own. Writes results/bench.json and prints what the goals are.
+
+Run it on a machine that does nothing else: figures of a loaded machine say nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(sys.executable).parent
+LAB = "bench"
+
+
+def play(playbook: str, **variables: object) -> float:
+    started = time.monotonic()
+    subprocess.run(
+        [str(BIN / "ansible-playbook"), str(ROOT / playbook), "-e", json.dumps({"lab_name": LAB, **variables})],
+        cwd=ROOT, env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}, check=True, stdout=subprocess.DEVNULL,
+    )
+    return time.monotonic() - started
+
+
+def demo(folder: pathlib.Path) -> dict[str, object]:
+    """The whole of site.yml with the demo's matrix, from the outside."""
+    wall = play("site.yml", bench_results_dir=str(folder), bench_run_id="bench")
+    run = json.loads((folder / "bench" / "run.json").read_text())
+    inside = run["harness"]
+    trials = [json.loads(p.read_text()) for p in (folder / "bench" / "trials").glob("*.json")]
+    traffic = sum(t["duration_s"] or 0 for t in trials if t["status"] == "ok")
+    return {
+        "wall_s": round(wall, 2),
+        "traffic_s": traffic,
+        "trials": len(trials),
+        "trials_ok": sum(t["status"] == "ok" for t in trials),
+        "harness_s_per_trial": round((wall - traffic) / len(trials), 3),
+        "harness_s_per_trial_in_report": inside["harness_s_per_trial"],
+        "goal": "at most 2.0",
+    }
+
+
+def pairs(folder: pathlib.Path, count: int) -> dict[str, object]:
+    """The collection's figure against iperf typed by hand, in turns on the same path."""
+    file = folder / "pairs.json"
+    play("tests/bench/pairs.yml", pairs_file=str(file), pairs=count)
+    figures = json.loads(file.read_text())
+    ratio = statistics.median(c / h for c, h in zip(figures["collection"], figures["hand"]))
+    return {
+        **figures,
+        "median_ratio": round(ratio, 4),
+        "ratio_of_medians": round(statistics.median(figures["collection"]) / statistics.median(figures["hand"]), 4),
+        "goal": "0.97 to 1.03",
+    }
+
+
+def scale() -> object:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tests/bench/report_scale.py")], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--only", choices=["demo", "pairs", "scale"])
+    parser.add_argument("--output", type=pathlib.Path, default=ROOT / "results" / "bench.json")
+    options = parser.parse_args()
+    wanted = [options.only] if options.only else ["demo", "pairs", "scale"]
+    result: dict[str, object] = {"load_before": os.getloadavg()[0]}
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        if {"demo", "pairs"} & set(wanted):
+            play("playbooks/lab_up.yml")
+        try:
+            if "demo" in wanted:
+                result["demo"] = demo(folder)
+            if "pairs" in wanted:
+                result["pairs"] = pairs(folder, options.pairs)
+        finally:
+            if {"demo", "pairs"} & set(wanted):
+                play("playbooks/lab_down.yml")
+        if "scale" in wanted:
+            result["report_scale"] = scale()
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    options.output.write_text(json.dumps(result, indent=1) + "\n")
+    print(json.dumps(result, indent=1))
+
+
+if __name__ == "__main__":
+    main()
