@@ -201,6 +201,10 @@ restart_reason:
   description: Why, null when it need not be restarted.
   returned: success
   type: str
+papi:
+  description: Whether this host's Python has the package C(vpp_papi).
+  returned: success
+  type: bool
 findings:
   description: What one should know, each with C(code), C(severity), C(evidence) and C(remedy).
   returned: success

@@ -20,7 +20,7 @@ import typing as t
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp.cli import Vppctl
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp.errors import VppError, VppPapiMissing
-from ansible_collections.fastpath.bench.plugins.module_utils._vpp.session import PapiSession, peer_pid
+from ansible_collections.fastpath.bench.plugins.module_utils._vpp.session import PapiSession
 
 _LOG_LINES = 15
 _PAUSE_S = 0.1
@@ -108,16 +108,31 @@ class Wish:
     log_file: str | None = "/var/log/vpp/vpp.log"
 
 
-def _ask(wish: Wish) -> tuple[str, str]:
-    """The version as VPP tells it, and over what it was asked."""
+def _ask(wish: Wish, timeout_s: float) -> tuple[str, str, int | None]:
+    """The version as VPP tells it, over what it was asked, and the process that answered.
+
+    A whole session, never a connection that is only opened and closed: VPP 26.06 takes the end of such a one for
+    "try again" after an earlier session, keeps it, and its main thread spins on it until it answers nobody.
+    """
     try:
-        with PapiSession(wish.api_socket, timeout_s=5.0) as session:
-            return session.version(), "api"
+        with PapiSession(wish.api_socket, timeout_s=timeout_s) as session:
+            return session.version(), "api", session.pid()
     except VppPapiMissing:
-        # Without the Python package the command line has to do; that the API listens was seen by its socket.
-        text = wish.cli.run("show version")
+        # Without the Python package the command line has to do; that the API listens is seen by its socket.
+        text = dataclasses.replace(wish.cli, timeout_s=timeout_s).run("show version")
         found = re.match(r"vpp v(\S+)", text)
-        return (found[1] if found else text.strip()), "cli"
+        return (found[1] if found else text.strip()), "cli", None
+
+
+@dataclasses.dataclass
+class _Watch:
+    """What was seen, and since when it has been the same."""
+
+    mark: t.Any = None
+    since: float = 0.0
+    version: str = ""
+    over: str = ""
+    pid: int | None = None
 
 
 def wait(wish: Wish) -> dict[str, t.Any]:
@@ -130,47 +145,49 @@ def wait(wish: Wish) -> dict[str, t.Any]:
     first = unit_state(wish.unit) if wish.unit else None
     if first is not None and first.load == "not-found":
         raise NotUp(f"there is no unit {wish.unit}", where=wish.unit, code="unit_absent")
-    starts = first.restarts if first else 0
-    mark: t.Any = None
-    since = began
+    watch = _Watch()
     last: BenchError | None = None
-    version = over = ""
     while True:
         state = unit_state(wish.unit) if wish.unit else None
-        if state is not None and state.restarts - starts >= 2:
-            raise _not_up(
-                wish, f"VPP ends right after its start, again and again ({state.restarts} restarts)", "crash_loop"
-            )
+        if state is not None and first is not None and state.restarts - first.restarts >= 2:
+            what = f"VPP ends right after its start, again and again ({state.restarts} restarts)"
+            raise _not_up(wish, what, "crash_loop")
         if state is not None and state.active == "failed":
             raise _not_up(wish, f"the unit has failed ({state.result})", "unit_failed")
-        now = time.monotonic()
         try:
-            if state is not None and state.active != "active":
-                raise NotUp(f"the unit is {state.active} ({state.sub})", code="not_active")
-            pid = peer_pid(wish.api_socket)
-            if pid is None and not os.path.exists(wish.api_socket):
-                raise NotUp("there is no API socket yet", where=wish.api_socket, code="no_api")
-            seen = (state.mark if state else None, pid)
-            if seen != mark:
-                version, over = _ask(wish)
-                mark, since = seen, time.monotonic()
-            elif now - since >= wish.stable_s:
-                version, over = _ask(wish)
+            if _step(wish, watch, state, max(1.0, limit - time.monotonic())):
                 return {
-                    "version": version,
-                    "asked_over": over,
-                    "pid": pid or (state.pid if state else None),
+                    "version": watch.version,
+                    "asked_over": watch.over,
+                    "pid": (state.pid if state else None) or watch.pid,
                     "restarts": state.restarts if state else None,
-                    "came_up_s": round(since - began, 3),
-                    "stable_s": round(now - since, 3),
+                    "came_up_s": round(watch.since - began, 3),
+                    "stable_s": round(time.monotonic() - watch.since, 3),
                 }
             last = None
         except BenchError as error:
-            last, mark = error, None
+            last, watch.mark = error, None
         if time.monotonic() >= limit:
             why = f": {last.what}" if last else f": it has not been up for {wish.stable_s:g} s on end"
             raise _not_up(wish, f"VPP is not up after {wish.timeout_s:g} s{why}", "not_up")
         time.sleep(_PAUSE_S)
+
+
+def _step(wish: Wish, watch: _Watch, state: UnitState | None, timeout_s: float) -> bool:
+    """Look once. True when the same VPP answers at the end of the watch as at its begin."""
+    if state is not None and state.active != "active":
+        raise NotUp(f"the unit is {state.active} ({state.sub})", code="not_active")
+    if not os.path.exists(wish.api_socket):
+        raise NotUp("there is no API socket yet", where=wish.api_socket, code="no_api")
+    mark = state.mark if state else "no unit"
+    if mark == watch.mark and time.monotonic() - watch.since < wish.stable_s:
+        return False
+    version, over, pid = _ask(wish, timeout_s)
+    if (mark, pid) == (watch.mark, watch.pid):
+        return True
+    watch.mark, watch.pid, watch.version, watch.over = mark, pid, version, over
+    watch.since = time.monotonic()
+    return wish.stable_s <= 0
 
 
 def _not_up(wish: Wish, what: str, code: str) -> NotUp:

@@ -9,6 +9,7 @@ import dataclasses
 import difflib
 import glob
 import grp
+import importlib.util
 import json
 import os
 import re
@@ -32,6 +33,7 @@ class Running:
     started: float  # epoch seconds
     memory_bytes: int
     hugepage_bytes: int
+    replaced: bool = False  # its program was replaced since
 
 
 def _read(path: str) -> str | None:
@@ -166,7 +168,8 @@ def running_vpp(path: str) -> Running | None:
         sizes = {name: int(size) * 1024 for name, size in re.findall(r"(\w+):\s+(\d+) kB", status)}
         started = _started(int(entry))
         if started is not None:
-            return Running(int(entry), started, sizes.get("VmRSS", 0), sizes.get("HugetlbPages", 0))
+            replaced = os.readlink(f"/proc/{entry}/exe").endswith(" (deleted)")
+            return Running(int(entry), started, sizes.get("VmRSS", 0), sizes.get("HugetlbPages", 0), replaced)
     return None
 
 
@@ -236,6 +239,7 @@ class Result:
             "program": self.program,
             "restart_needed": self.restart_needed,
             "restart_reason": self.restart_reason,
+            "papi": importlib.util.find_spec("vpp_papi") is not None,
             "findings": self.findings,
             "diff": {
                 "before": self.before,
@@ -253,6 +257,8 @@ def _restart(running: Running | None, path: str, before: str | None, after: str,
     """
     if running is None:
         return "VPP does not run"
+    if running.replaced:
+        return "another program was installed than the one that runs"
     if check_mode and before != after:
         return "startup.conf changes"
     try:
@@ -288,6 +294,9 @@ def ensure(
         program = None
     running = running_vpp(path)
     facts = gather(program, wish, unit, running)
+    if check_mode:
+        # What makes the group would have run before, were this not check mode.
+        facts = dataclasses.replace(facts, groups=None)
     judgement = startup.judge(wish, facts, planned)
     judgement.raise_problems(path)
     before = _read(path)

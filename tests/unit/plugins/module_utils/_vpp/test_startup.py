@@ -340,8 +340,7 @@ class Unit:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, states: list[ready.UnitState], pids: list[int | None]) -> None:
         self.states, self.pids, self.now = states, pids, 0.0
         monkeypatch.setattr(ready, "unit_state", lambda _unit: self._next(self.states))
-        monkeypatch.setattr(ready, "peer_pid", lambda _socket: self._next(self.pids))
-        monkeypatch.setattr(ready, "_ask", lambda _wish: ("26.06", "api"))
+        monkeypatch.setattr(ready, "_ask", lambda _wish, _timeout: ("26.06", "api", self._next(self.pids)))
         monkeypatch.setattr(ready, "log_tail", lambda _unit, _log: "cpu 3 is not available")
         monkeypatch.setattr(ready.time, "monotonic", lambda: self.now)
         monkeypatch.setattr(ready.time, "sleep", self._sleep)
@@ -366,6 +365,13 @@ def test_up_means_the_same_process_for_a_while(monkeypatch):
     assert result["stable_s"] >= 3.0
 
 
+def test_without_a_unit_another_process_starts_the_watch_anew(monkeypatch):
+    unit = Unit(monkeypatch, [up()], [7, 8, 8])
+    result = ready.wait(ready.Wish(unit=None, stable_s=3.0))
+    assert result["pid"] == 8
+    assert unit.now >= 6.0
+
+
 def test_a_crash_loop_is_not_up(monkeypatch):
     states = [up(7 + n, n) for n in range(40)]
     Unit(monkeypatch, states, [7 + n for n in range(40)])
@@ -385,7 +391,7 @@ def test_a_unit_that_failed_or_is_not_there_is_said_at_once(monkeypatch):
 
 
 def test_one_restart_on_the_way_starts_the_watch_anew(monkeypatch):
-    unit = Unit(monkeypatch, [up()] * 20 + [up(8, 1)], [7] * 20 + [8])
+    unit = Unit(monkeypatch, [up()] * 20 + [up(8, 1)], [7, 8])
     result = ready.wait(ready.Wish(stable_s=3.0))
     assert result["pid"] == 8
     assert unit.now > 4.5
