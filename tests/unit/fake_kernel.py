@@ -356,11 +356,11 @@ class FakeKernel(Access):
         link = self.net[name]
         lines = [f"Features for {name}:"]
         group = None
-        for feature, (inside, _) in FEATURES.items():
+        for feature, (inside, _needs) in FEATURES.items():
             if inside != group:
                 group = inside
                 if inside:
-                    any_on = any(link.active(f) for f, (g, _) in FEATURES.items() if g == inside)
+                    any_on = any(link.active(f) for f, (g, _needs) in FEATURES.items() if g == inside)
                     lines.append(f"{inside}: {'on' if any_on else 'off'}")
             active = link.active(feature)
             mark = " [requested on]" if link.wanted[feature] and not active else ""

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
@@ -62,7 +63,7 @@ def _number(value: t.Any, where: str, low: float | None, high: float | None, *, 
         number = float(value)
     except (TypeError, ValueError):
         raise BenchError(f"a number is needed, not {_kind(value)}", where=where) from None
-    if number != number or number in (float("inf"), float("-inf")):
+    if not math.isfinite(number):
         raise BenchError(f"a finite number is needed, not {value}", where=where)
     if whole and number != int(number):
         raise BenchError(f"a whole number is needed, not {value}", where=where)

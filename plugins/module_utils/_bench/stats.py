@@ -97,7 +97,7 @@ def difference(values: t.Sequence[float], baseline: t.Sequence[float]) -> Differ
 
 def paired_difference(pairs: t.Sequence[tuple[float, float]]) -> Difference:
     """As :func:`difference`, for values measured in turn (ours, baseline): what drifts drops out of each pair."""
-    reason = _why_not([ours for ours, _ in pairs], [theirs for _, theirs in pairs])
+    reason = _why_not([ours for ours, _theirs in pairs], [theirs for _ours, theirs in pairs])
     if reason:
         return Difference.unknown(reason)
     ratios = [math.log(ours / theirs) for ours, theirs in pairs]

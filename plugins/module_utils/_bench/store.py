@@ -121,9 +121,8 @@ class RunStore:
     def open(cls, results_dir: str | os.PathLike[str], run_id: str | None = None) -> RunStore:
         """Open a run that exists; without an id, or with ``latest``, the one that was started last."""
         root = pathlib.Path(results_dir)
-        if run_id in (None, "", LATEST):
+        if not run_id or run_id == LATEST:
             run_id = _latest_of(root)
-        assert run_id is not None
         path = root / check_name(run_id, "run id")
         if not (path / RUN_FILE).is_file():
             raise BenchError(f"there is no run {run_id!r}", where=str(root), remedy=_what_exists(root), code="no_run")

@@ -119,6 +119,14 @@ class Comparison:
     #: ``at_least``: the true difference lies above ci95_low; ``at_most``: below ci95_high.
     bound: str | None = None
 
+    @property
+    def figures(self) -> tuple[float, float, float] | None:
+        """The difference in percent and the ends of its 95 % interval; None where it is not shown."""
+        found = self.difference
+        if not self.shown or found.percent is None or found.low_percent is None or found.high_percent is None:
+            return None
+        return found.percent, found.low_percent, found.high_percent
+
     def as_dict(self) -> dict[str, t.Any]:
         return {
             "point_id": self.point_id,
@@ -163,7 +171,7 @@ class PointSummary:
         found = self.metrics.get(self.headline)
         if found is not None:
             return found
-        name, _, direction = self.headline.rpartition("_")
+        name, _sep, direction = self.headline.rpartition("_")
         unit, layer, kind = METRICS.get(name, ("", None, "derived"))
         return MetricSummary(unit, layer, "both" if direction == "total" else direction, kind, stats.Summary(n=0))
 

@@ -19,7 +19,7 @@ def ssh_connection(access: Access, environ: t.Mapping[str, str], pid: int) -> st
     """The variable SSH_CONNECTION, from this process or one above: sudo drops it from its own child."""
     if environ.get("SSH_CONNECTION"):
         return environ["SSH_CONNECTION"]
-    for _ in range(_MOST_PARENTS):
+    for _parent in range(_MOST_PARENTS):
         try:
             match = _PARENT.search(access.read_file(os.path.join(access.proc, str(pid), "status")))
             if match is None or match[1] == "0":

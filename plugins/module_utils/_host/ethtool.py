@@ -172,7 +172,7 @@ class Features(DeviceKnob):
             for leaf in leaves(features, name):
                 if opposed.setdefault(leaf.name, state) != state:
                     raise BenchError(f"{leaf.name} is asked to be on and off", where=self.device, code="contradiction")
-        _, err = self._possible(features, wish)
+        _within_reach, err = self._possible(features, wish)
         if err is not None:
             raise err
 

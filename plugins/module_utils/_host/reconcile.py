@@ -261,7 +261,7 @@ class _Applier:
     def run(self) -> None:
         changes = self.outcome.changes
         try:
-            for _ in range(_PASSES):
+            for _pass in range(_PASSES):
                 self._note(changes)
                 for change in changes:
                     self._write(change)
@@ -412,7 +412,7 @@ def put_back(values: t.Sequence[tuple[Knob, Value]]) -> list[Left]:
     """
     ordered = sorted(values, key=lambda pair: pair[0].rank)
     left: list[Left] = []
-    for _ in range(_PASSES):
+    for _pass in range(_PASSES):
         for knob, value in ordered:
             try:
                 if not knob.same(knob.read(), value):

@@ -174,7 +174,7 @@ class _Restorer:
         self.judge()
         ours = {item.entry.name for item in self.items}
         beside = self._beside(ours)
-        new = {(knob.kind, knob.key) for knob, _ in beside if self.journal.get(knob) is None}
+        new = {(knob.kind, knob.key) for knob, _value in beside if self.journal.get(knob) is None}
         self.journal.begin_restore([item.entry for item in self.items], beside)
         wanted = [(item.knob, item.entry.found) for item in self.items] + beside
         lost = {(row.knob.kind, row.knob.key): row for row in put_back(wanted)}
@@ -191,7 +191,8 @@ class _Restorer:
                 )
         kept = {(row.knob.kind, row.knob.key) for row in left}
         done = ((ours | new) - kept) | {entry.name for entry in self.gone}
-        others = [(knob, value) for knob, value in _now(knob for knob, _ in beside) if (knob.kind, knob.key) not in new]
+        now = _now(knob for knob, _value in beside)
+        others = [(knob, value) for knob, value in now if (knob.kind, knob.key) not in new]
         self.journal.finish_restore(done, others)
         self.result.remaining += len(left)
         if left:

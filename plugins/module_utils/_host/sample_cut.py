@@ -96,12 +96,11 @@ class _InterfaceTrack:
                 self.breaks.append(_Break(self._last_at, at, "the interface was replaced by another of its name"))
                 self.total = list(values)
             else:
-                self._advance(at, values, names)
+                self.total = self._advanced(self.total, at, values, names)
             self._index, self._last = index, values
         self._last_at = at
 
-    def _advance(self, at: float, values: list[int], names: t.Sequence[str]) -> None:
-        assert self.total is not None
+    def _advanced(self, total: list[int], at: float, values: list[int], names: t.Sequence[str]) -> list[int]:
         deltas = [now - before for now, before in zip(values, self._last)]
         fallen = [position for position, delta in enumerate(deltas) if delta < 0]
         # A driver with 32-bit counters wraps one at a time, from the top of the range to its bottom. A reset
@@ -113,9 +112,8 @@ class _InterfaceTrack:
             position = fallen[0]
             text = f"{names[position]} fell from {self._last[position]} to {values[position]}: counters were reset"
             self.breaks.append(_Break(self._last_at, at, text))
-            self.total = list(values)
-            return
-        self.total = [total + delta for total, delta in zip(self.total, deltas)]
+            return list(values)
+        return [before + delta for before, delta in zip(total, deltas)]
 
     def broken(self, start: float, end: float) -> str | None:
         for gap in self.breaks:

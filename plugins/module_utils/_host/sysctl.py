@@ -184,7 +184,7 @@ class Sysctl(Knob):
         match = _CONF.fullmatch(self.key)
         if match is None or match[2] not in ("all", "default"):
             return []
-        family, _, leaf = match.groups()
+        family, leaf = match[1], match[3]
         folder = f"net/{family}/conf"
         names = self.access.list_dir(os.path.join(self.access.proc, "sys", folder))
         others = [f"{folder}/{name}/{leaf}" for name in names]

@@ -141,7 +141,7 @@ def lay(names: LabNames, cables: t.Sequence[Cable], bridges: t.Container[str]) -
 
 
 def cut(names: LabNames, end_key: str) -> None:
-    node, _, interface = end_key.partition(":")
+    node, interface = end_key.split(":", 1)
     machine.run(["ip", "-n", names.netns(node), "link", "del", interface])
 
 

@@ -67,7 +67,7 @@ def picture() -> dict[str, t.Any]:
         "grep -r . /proc/sys/net/ipv4/conf /proc/sys/net/ipv6/conf /proc/sys/net/ipv4/fib_multipath_hash_policy"
         " /sys/class/net/*/queues/*/*ps_cpus 2>/dev/null; true"
     ).splitlines():
-        name, _, value = line.partition(":")
+        name, _colon, value = line.partition(":")
         files[name] = value
     tuning = {name: sh(f"ethtool -k {name}; ethtool -l {name}") for name in ("eth1", "eth2")}
     return {"links": links, "routes": [re.sub(r" (dead|linkdown)", "", r) for r in routes], "files": files, "t": tuning}
@@ -156,11 +156,11 @@ def case_random(seed: str) -> dict[str, t.Any]:
     build()
     before = picture()
     codes = []
-    for _ in range(chance.randint(2, 5)):
-        wishes = [random_wish(chance) for _ in range(chance.randint(1, 6))]
+    for _case in range(chance.randint(2, 5)):
+        wishes = [random_wish(chance) for _wish in range(chance.randint(1, 6))]
         die_at = chance.choice([None, None, chance.randint(0, 8)])
         codes.append(in_child(lambda hook, w=wishes: apply(*w, hook=hook), die_at))
-    for _ in range(chance.randint(0, 2)):
+    for _change in range(chance.randint(0, 2)):
         codes.append(in_child(put_back, chance.randint(0, 3)))
     result = put_back()
     return {
@@ -171,7 +171,7 @@ def case_random(seed: str) -> dict[str, t.Any]:
     }
 
 
-def case_mtu(_: str) -> dict[str, t.Any]:
+def case_mtu(_seed: str) -> dict[str, t.Any]:
     """Below 1280 the kernel takes IPv6 off the interface, its settings too."""
     build()
     before = picture()
@@ -182,7 +182,7 @@ def case_mtu(_: str) -> dict[str, t.Any]:
     return {"lost": lost, "codes": codes, "differences": differences(before, picture())}
 
 
-def case_down(_: str) -> dict[str, t.Any]:
+def case_down(_seed: str) -> dict[str, t.Any]:
     build()
     before = picture()
     apply(wish("link.up", "eth1", False))
@@ -191,7 +191,7 @@ def case_down(_: str) -> dict[str, t.Any]:
     return {"lost": lost, "differences": differences(before, picture())}
 
 
-def case_router(_: str) -> dict[str, t.Any]:
+def case_router(_seed: str) -> dict[str, t.Any]:
     """A new interface takes the default; the larger of all and its own counts."""
     build()
     before = picture()
@@ -215,7 +215,7 @@ def case_router(_: str) -> dict[str, t.Any]:
     }
 
 
-def case_refused(_: str) -> dict[str, t.Any]:
+def case_refused(_seed: str) -> dict[str, t.Any]:
     """What fails in the middle is put back; what a device has not is told apart."""
     build()
     before = picture()

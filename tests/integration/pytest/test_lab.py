@@ -64,11 +64,12 @@ class LabUnderTest:
         self.name = name
         self.folder = pathlib.Path("/run/fastpath-lab") / name
 
-    def command(self, job: str, data: object = PAIR, *, check: bool = False) -> list[str]:
+    def command(self, job: str, data: object = None, *, check: bool = False) -> list[str]:
         mode = "check" if check else "real"
-        return [sys.executable, "-c", DRIVER, str(COLLECTIONS), job, self.name, json.dumps(data), mode]
+        topology = json.dumps(PAIR if data is None else data)
+        return [sys.executable, "-c", DRIVER, str(COLLECTIONS), job, self.name, topology, mode]
 
-    def call(self, job: str, data: object = PAIR, *, check: bool = False) -> dict[str, t.Any]:
+    def call(self, job: str, data: object = None, *, check: bool = False) -> dict[str, t.Any]:
         done = subprocess.run(
             self.command(job, data, check=check), capture_output=True, text=True, timeout=120, check=False
         )
@@ -438,7 +439,7 @@ def kill_somewhere(lab: LabUnderTest, job: str, after_s: float) -> None:
 
 def kill_and_recover(lab: LabUnderTest, seed: int) -> None:
     chance = random.Random(seed)
-    for _ in range(chance.choice((1, 1, 2, 3))):
+    for _change in range(chance.choice((1, 1, 2, 3))):
         kill_somewhere(lab, chance.choice(("present", "present", "absent")), chance.uniform(0.05, 0.45))
     if chance.random() < 0.5:
         lab.call("present")
@@ -466,7 +467,7 @@ def test_killed_at_any_moment_many_times(lab: LabUnderTest) -> None:
 def test_playbook_killed_at_any_moment(lab: LabUnderTest) -> None:
     chance = random.Random(7)
     playbook = [str(PLAYBOOK), "-i", "localhost,", "-e", f"lab_name={lab.name}"]
-    for _ in range(12):
+    for _round in range(12):
         up, down = ([*playbook, str(ROOT / "playbooks" / name)] for name in ("lab_up.yml", "lab_down.yml"))
         running = subprocess.Popen(up, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENV)
         time.sleep(chance.uniform(0.8, 1.6))

@@ -64,7 +64,7 @@ def bars(name: str, axis_label: str, unit: str, rows: t.Sequence[Bar]) -> Markup
     except ImportError as error:
         raise missing_library("matplotlib") from error
 
-    top = max((value for row in rows for value in (row.median or 0, *(v for v, _ in row.dots))), default=0)
+    top = max((value for row in rows for value in (row.median or 0, *(v for v, _title in row.dots))), default=0)
     divisor, written = units.scale_of(top, unit)
     left = min(max((len(row.label) for row in rows), default=0) * _CHARACTER_PX + 14, 380)
     places = _places(rows)
@@ -107,7 +107,7 @@ def bars(name: str, axis_label: str, unit: str, rows: t.Sequence[Bar]) -> Markup
             if row.median is not None:
                 (patch,) = axes.barh(at_y, row.median / divisor, height=0.62, color=_SERIES[row.series], linewidth=0)
                 patch.set_gid(f"bar{number}")
-            at = max([row.median or 0, *(value for value, _ in row.dots)]) / divisor
+            at = max([row.median or 0, *(value for value, _title in row.dots)]) / divisor
             axes.annotate(
                 _plain(row.note),
                 (at, at_y),

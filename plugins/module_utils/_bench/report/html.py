@@ -49,10 +49,10 @@ def render(summary: RunSummary, *, with_charts: bool = True) -> str:
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
         # Whatever a name in the results might hold: the page can load nothing and run nothing.
         tag("meta", http_equiv="Content-Security-Policy", content="default-src 'none'; style-src 'unsafe-inline'"),
-        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", name_="color-scheme", content="light dark"),
         tag("title", title),
         tag("style", Markup(STYLE)),
     )
@@ -270,7 +270,8 @@ def _against(point: PointSummary) -> Child:
     if point.baseline is None:
         return units.UNKNOWN
     against = point.baseline
-    if not against.shown:
+    figures = against.figures
+    if figures is None:
         reason = (against.reason or "").removeprefix("not shown: ")
         if reason.startswith("no difference shown"):
             return tag("span", tag("b", "no difference shown"), tag("br"), reason.partition(": ")[2], class_="small")
@@ -278,7 +279,7 @@ def _against(point: PointSummary) -> Child:
     if against.bound is not None:
         words = verdict.comparison(against, with_label=False).partition(" (")[0]
         return [tag("b", words), tag("div", f"against {against.label}", class_="note")]
-    figure, interval = verdict.comparison_figures(against)
+    figure, interval = verdict.comparison_figures(*figures)
     return [tag("b", figure), f" ({interval})", tag("div", f"against {against.label}", class_="note")]
 
 

@@ -57,33 +57,23 @@ def repetitions(point: PointSummary) -> str:
 def comparison(against: Comparison, *, with_label: bool = True) -> str:
     """``45 % below direct (95 % 40 to 49)``, or why it is not shown."""
     name = f" {against.label}" if with_label else ""
-    difference = against.difference
-    if not against.shown:
+    if against.figures is None:
         reason = against.reason or "not shown"
         return reason if reason.startswith(("not shown", "no difference")) else f"not shown: {reason}"
-    assert difference.percent is not None
-    assert difference.low_percent is not None
-    assert difference.high_percent is not None
-    side = "above" if difference.percent > 0 else "below"
+    difference, low, high = against.figures
+    side = "above" if difference > 0 else "below"
     if against.bound is not None:
-        bound = difference.low_percent if against.bound == "at_least" else difference.high_percent
+        bound = low if against.bound == "at_least" else high
         return f"at least {percent(_inwards(bound))} % {side}{name} (bound of the 95 % interval)"
-    digits = interval_digits(difference.low_percent, difference.high_percent)
-    low, high = sorted((abs(difference.low_percent), abs(difference.high_percent)))
-    return (
-        f"{percent(difference.percent, digits)} % {side}{name} (95 % {percent(low, digits)} to {percent(high, digits)})"
-    )
-
-
-def comparison_figures(against: Comparison) -> tuple[str, str]:
-    """A shown difference as (``-45 %``, ``-49 to -40``), with true minus signs."""
-    difference = against.difference
-    percent_, low, high = difference.percent, difference.low_percent, difference.high_percent
-    assert percent_ is not None
-    assert low is not None
-    assert high is not None
     digits = interval_digits(low, high)
-    return f"{signed(percent_, digits)} %", f"{signed(low, digits)} to {signed(high, digits)}"
+    near, far = sorted((abs(low), abs(high)))
+    return f"{percent(difference, digits)} % {side}{name} (95 % {percent(near, digits)} to {percent(far, digits)})"
+
+
+def comparison_figures(difference: float, low: float, high: float) -> tuple[str, str]:
+    """A shown difference as (``-45 %``, ``-49 to -40``), with true minus signs."""
+    digits = interval_digits(low, high)
+    return f"{signed(difference, digits)} %", f"{signed(low, digits)} to {signed(high, digits)}"
 
 
 def sentence(point: PointSummary, *, with_testbed: bool = False) -> str:
@@ -217,13 +207,13 @@ def _short(point: PointSummary) -> str:
     if point.baseline is None:
         return ""
     against = point.baseline
-    if not against.shown:
+    if against.figures is None:
         return "no difference" if (against.reason or "").startswith("no difference") else "not shown"
-    difference = against.difference
+    difference, low, high = against.figures
     if against.bound is not None:
-        bound = difference.low_percent if against.bound == "at_least" else difference.high_percent
-        return f"{'≥' if against.bound == 'at_least' else '≤'} {signed(_inwards(bound or 0.0))} %"
-    figure, interval = comparison_figures(against)
+        bound = low if against.bound == "at_least" else high
+        return f"{'≥' if against.bound == 'at_least' else '≤'} {signed(_inwards(bound))} %"
+    figure, interval = comparison_figures(difference, low, high)
     return f"{figure} ({interval})"
 
 

@@ -25,8 +25,8 @@ def lab(**changes):
     return variables
 
 
-def plan(variables, hosts=HOSTS, name="lab"):
-    return planning.plan_testbed(name, hosts, variables["bench_matrix"], catalog_of(variables, SHIPPED))
+def plan(variables, hosts=None, name="lab"):
+    return planning.plan_testbed(name, HOSTS if hosts is None else hosts, variables["bench_matrix"], catalog_of(variables, SHIPPED))
 
 
 def with_matrix(**changes):
@@ -119,7 +119,7 @@ def test_exclude_and_include():
         exclude=[{"topology": "direct", "direction": ["reverse", "both"]}],
         include=[{"topology": "direct", "traffic": "udp_large", "direction": "both"}],
     )
-    points = {pid for pid in plan(variables).points}
+    points = set(plan(variables).points)
     assert len(points) == 12 - 4 + 1
     assert "lab.direct.none.udp_large.both" in points
 

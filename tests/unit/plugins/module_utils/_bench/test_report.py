@@ -426,5 +426,5 @@ def test_a_difference_in_words(ends, bound, sentence, figures):
     against = Comparison("d", "direct", difference, shown=True, reason=None, bound=bound)
     assert verdict.comparison(against) == sentence
     if figures:
-        figure, interval = verdict.comparison_figures(against)
+        figure, interval = verdict.comparison_figures(*against.figures)
         assert f"{figure} ({interval})" == figures.replace("-", "\N{MINUS SIGN}")

@@ -58,8 +58,8 @@ def test_paired_on_students_sleep_data():
 
 def test_welch_agrees_with_scipy_for_uneven_series():
     rng = random.Random(7)
-    ours = [rng.lognormvariate(3, 0.02) for _ in range(4)]
-    theirs = [rng.lognormvariate(2.9, 0.2) for _ in range(9)]
+    ours = [rng.lognormvariate(3, 0.02) for _n in range(4)]
+    theirs = [rng.lognormvariate(2.9, 0.2) for _n in range(9)]
     expected = scipy_stats.ttest_ind(
         [math.log(x) for x in ours], [math.log(x) for x in theirs], equal_var=False
     ).confidence_interval(0.95)
@@ -157,7 +157,7 @@ def test_the_module_imports_where_scipy_and_matplotlib_are_absent():
         "try: stats.summarise([1.0, 2.0])\n"
         "except stats.BenchError as error: print(error.message)\n"
     )
-    root = __file__.split("/plugins/")[0]
+    root = __file__.split("/plugins/", maxsplit=1)[0]
     done = subprocess.run([sys.executable, "-c", code, root], capture_output=True, text=True, check=True)
     assert "python3 -m pip install scipy" in done.stdout
 

@@ -52,7 +52,7 @@ def test_a_second_attempt_gets_its_own_file_and_is_the_one_that_counts(run):
 
 
 def test_the_tenth_attempt_is_later_than_the_ninth(run):
-    for _ in range(10):
+    for _n in range(10):
         run.write_trial(trial())
     assert [t["attempt"] for t in run.trials()] == [10]
 

@@ -189,7 +189,7 @@ def test_part_by_part_comes_to_the_same(found: t.Any, calls: t.Any) -> None:
         initial(kernel, folder, found)
         before = kernel.picture()
         place = os.path.join(folder, "journal")
-        for number, (rows, *_) in enumerate(calls):
+        for number, (rows, *_options) in enumerate(calls):
             with contextlib.suppress(BenchError):
                 wish_all(kernel, Dying(place, None, part=f"part{number % 2}"), rows)
         for part in ("part1", "part0"):

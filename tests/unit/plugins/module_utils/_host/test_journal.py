@@ -182,7 +182,7 @@ def test_what_someone_else_changed_is_reported_and_left(tmp_path):
     kernel = FakeKernel()
     reconcile([*wish(kernel), *wish(kernel, "link.mtu", "eth1", 1400)], journal(tmp_path))
     kernel.params[POLICY] = "3"
-    for _ in range(2):
+    for _n in range(2):
         result = restore(journal(tmp_path), kernel).as_result()
         assert [(c["key"], c["now"]) for c in result["conflicts"]] == [(POLICY, {"value": "3"})]
         assert not result["complete"]

@@ -511,7 +511,7 @@ def test_the_connection_is_found_above_sudo(tmp_path):
     ],
 )
 def test_errors_by_number(number, kind):
-    assert type(file_error(OSError(number, os.strerror(number)), "/x")) is kind
+    assert isinstance(file_error(OSError(number, os.strerror(number)), "/x"), kind)
 
 
 @pytest.mark.parametrize(
@@ -527,7 +527,7 @@ def test_errors_by_number(number, kind):
 )
 def test_errors_by_text(text, kind):
     err = tool_error(["ip", "x"], 2, "", text, "eth1")
-    assert type(err) is kind
+    assert isinstance(err, kind)
     assert ".." not in err.message
 
 
