@@ -93,6 +93,9 @@ def _figure(metrics: t.Mapping[str, t.Any], headline: str) -> str:
     if (metrics.get(headline) or {}).get("value") is not None:
         return figure_text(metrics[headline])
     name, _sep, direction = headline.rpartition("_")
+    if direction == "total":
+        ways = (f"{way} {_figure(metrics, f'{name}_{way}')}" for way in ("forward", "reverse"))
+        return ", ".join(ways)
     sent = metrics.get(f"{_SENT.get(name, '')}_{direction}") or {}
     return f"sent {figure_text(sent)}" if sent.get("value") is not None else figure_text(None)
 

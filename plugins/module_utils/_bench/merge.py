@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic.loss import derived_loss
+
 MetricDict = t.Dict[str, t.Any]
 
 #: Metrics whose value for both directions is the sum of the two.
@@ -79,7 +81,12 @@ def merge(
     status, code, reason = record["status"], record.get("code"), record.get("reason")
     server_metrics = (report or {}).get("metrics") or {}
     metrics = merge_metrics(record.get("metrics") or {}, server_metrics)
-    findings = list(record.get("findings") or []) + list((report or {}).get("findings") or [])
+    findings = _once([*(record.get("findings") or []), *((report or {}).get("findings") or [])])
+    for direction in ("forward", "reverse"):
+        loss, odd = derived_loss(record, report or {}, direction)
+        if loss is not None:
+            metrics[loss[0]] = loss[1].as_dict()
+        findings.extend(odd)
     if report is not None and report.get("status") == "ok":
         findings = [finding for finding in findings if finding.get("code") not in _ANSWERED_BY_THE_SERVER]
     if status == "ok" and report is not None and report.get("status") not in (None, "ok"):
@@ -110,12 +117,29 @@ def merge(
         "tool": record["tool"],
         "headline": headline,
         "metrics": metrics,
-        "intervals": list(record.get("intervals") or []) or list((report or {}).get("intervals") or []),
+        "intervals": _intervals(record, report or {}),
         "dut": {host: sample for host, sample in samples.items() if host in duts},
         "endpoints": {host: sample for host, sample in samples.items() if host not in duts},
         "findings": findings,
         "raw": [],
     }
+
+
+def _once(findings: list[dict[str, t.Any]]) -> list[dict[str, t.Any]]:
+    """Both ends may notice the same thing: the first one that says it is enough."""
+    return list({(finding["code"], finding.get("evidence")): finding for finding in findings}.values())
+
+
+def _intervals(client: t.Mapping[str, t.Any], server: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
+    """The intervals of each direction as its receiver counted them; the sender's where the receiver has none."""
+    chosen: list[dict[str, t.Any]] = []
+    for direction, ends in (("forward", (server, client)), ("reverse", (client, server))):
+        for end in ends:
+            found = [i for i in end.get("intervals") or [] if i["direction"] == direction]
+            if found:
+                chosen.extend(found)
+                break
+    return chosen
 
 
 def raw_files(

@@ -502,7 +502,8 @@ def _batches(
         interface, server = endpoint_path(topology, "client", profile.ip_version)
         server_interface, client = endpoint_path(topology, "server", profile.ip_version)
         pid = point_id(testbed.name, point)
-        port = FIRST_PORT + len(current["trials"])
+        # room for generators that take a port for each stream
+        port = FIRST_PORT + sum(_streams(trial["options"]) for trial in current["trials"])
         current["trials"].append(
             {
                 "id": f"{pid}-r{repetition}-a1",
@@ -526,6 +527,10 @@ def _batches(
             }
         )
     return batches
+
+
+def _streams(options: t.Mapping[str, t.Any]) -> int:
+    return as_int(options.get("parallel", 1), "bench_traffic options.parallel", low=1, high=1000)
 
 
 def _path_of(group: dict[str, t.Any]) -> dict[str, t.Any]:
