@@ -212,7 +212,7 @@ def compare(kind: str, rounds: int) -> dict[str, t.Any]:
     cfg: float | str = ""
     with contextlib.closing(VppProcess(workers=0)) as vpp, tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place)
-        for _ in range(rounds):
+        for _dummy in range(rounds):
             for way in ("bare", "module"):
                 vpp.restart()
                 for part in ("interfaces", "routes"):

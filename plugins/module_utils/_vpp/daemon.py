@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
+
+from ansible_collections.fastpath.bench.plugins.module_utils._common import command
 
 #: Package that brings the program -> how to ask for its version.
 _ASK = (
@@ -40,11 +41,10 @@ def warnings_about(pid: int | None) -> list[str]:
 def installed_version() -> str | None:
     """The version of the installed package, None where there is none."""
     for argv in _ASK:
-        try:
-            done = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=False)
-        except (OSError, subprocess.TimeoutExpired):
+        if command.find_program(argv[0]) is None:
             continue
-        if done.returncode == 0 and done.stdout.strip():
+        done = command.run(argv, limit_s=10)
+        if done.rc == 0 and done.stdout.strip():
             return done.stdout.strip()
     return None
 

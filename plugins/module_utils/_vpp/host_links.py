@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import typing as t
 
+from ansible_collections.fastpath.bench.plugins.module_utils._common import command
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp.errors import VppError
 
 _TIMEOUT_S = 10
@@ -75,8 +75,7 @@ class HostLinks:
 
 def _run(argv: list[str]) -> str | None:
     """The text, or None when it cannot be had: then what depends on it is not checked beforehand."""
-    try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+    if command.find_program(argv[0]) is None:
         return None
-    return done.stdout if done.returncode == 0 else None
+    done = command.run(argv, limit_s=_TIMEOUT_S)
+    return done.stdout if done.rc == 0 else None

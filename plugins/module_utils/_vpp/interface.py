@@ -320,7 +320,7 @@ class InterfaceKind(Kind):
         ]
         answers = iter(session.batch(calls))
         for found in values.values():
-            found["addresses"] = frozenset(str(one.prefix) for _ in (4, 6) for one in next(answers))
+            found["addresses"] = frozenset(str(one.prefix) for family in (4, 6) for one in next(answers))
 
     def _add_vrf(self, session: Session, values: dict[Key, Values], needed: t.Collection[str]) -> None:
         if "vrf" not in needed:

@@ -62,8 +62,8 @@ def run(
         )
     deleting = state == "deleted"
     pairs = _pairs(config, inventory, must_exist=not deleting)
-    keys = [key for key, _ in pairs]
-    wishes = [wish for _, wish in pairs]
+    wishes = [wish for key, wish in pairs]
+    keys = [wish.key for wish in wishes]
     asked = {wish.key: wish for wish in wishes}
     if deleting:
         wishes = [config_of.filled(Wish(key, {})) for key in keys if key in inventory.rows and not removable(key)]
@@ -253,7 +253,7 @@ def _interfaces(
 def _gather(session: Session, inventory: Inventory, config: t.Sequence[Values]) -> dict[str, t.Any]:
     kind = InterfaceKind(full=True, inventory=inventory)
     found = kind.read(session, [], everything=True)
-    wanted = {key for key, _ in _pairs(config, inventory, must_exist=False)} if config else set(found)
+    wanted = {pair[0] for pair in _pairs(config, inventory, must_exist=False)} if config else set(found)
     there = [one for key, one in found.items() if key in wanted]
     return {
         "changed": False,
@@ -314,7 +314,7 @@ def _script_lines(name: str, values: Values, tables: set[int]) -> list[str]:
         if len(given) > 1:
             raise BenchError(
                 "VPP's command line keeps one MTU and clears the others; asked are "
-                + ", ".join(word for word, _ in given),
+                + ", ".join(pair[0] for pair in given),
                 where=name,
                 remedy="Ask for one of them where it must come from the start-up script",
                 code="not_renderable",

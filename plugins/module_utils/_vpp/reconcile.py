@@ -345,7 +345,7 @@ def reconcile(
     if todo.empty or check_mode:
         return outcome
     left = todo
-    for _ in range(_PASSES):
+    for _dummy in range(_PASSES):
         apply(kind, session, left, outcome.after)
         outcome.after = kind.read(session, to_read, everything)
         left = plan(kind, outcome.after, wishes, remove=doomed)

@@ -75,7 +75,7 @@ class RouteKind(Kind):
         self.sources: dict[int, tuple[str, int]] = {
             row.src.id: (row.src.name, row.src.priority) for row in session.call("fib_source_dump")
         }
-        self.static = {number: name for number, (name, _) in self.sources.items() if name in (API, CLI)}
+        self.static = {number: name for number, (name, rank) in self.sources.items() if name in (API, CLI)}
         self.tables = {(row.table.table_id, bool(row.table.is_ip6)) for row in session.call("ip_table_dump")}
         #: Prefixes that something stronger than a static route has, and who that is.
         self.taken: dict[Key, str] = {}
@@ -97,7 +97,7 @@ class RouteKind(Kind):
                 tolerated=(NO_SUCH_FIB, NO_SUCH_ENTRY),
                 where=prefix,
             )
-            for _, table, prefix in keys
+            for _kind, table, prefix in keys
         ]
         result = []
         for key, reply in zip(keys, session.batch(calls)):
@@ -329,7 +329,7 @@ def _judge(kind: RouteKind, wish: Wish, current: t.Mapping[Key, Found]) -> None:
 
 def as_config(found: Found) -> Values:
     """A route in the form of the option ``routes``."""
-    _, table, prefix = found.key
+    table, prefix = found.key[1:]
     result: Values = {"prefix": prefix, "table": table}
     paths = sorted(found.values["paths"], key=str)
     if any(path.drop for path in paths):
@@ -351,7 +351,7 @@ def render(routes: t.Sequence[Values]) -> list[str]:
     tables = sorted({(wish.key[1], ":" in wish.key[2]) for wish in wishes if wish.key[1]})
     lines += [f"{'ip6' if is_ip6 else 'ip'} table add {table}" for table, is_ip6 in tables]
     for wish in wishes:
-        _, table, prefix = wish.key
+        table, prefix = wish.key[1:]
         head = f"ip route add {prefix}{f' table {table}' if table else ''} via"
         for path in sorted(wish.values["paths"], key=str):
             if path.drop:
