@@ -70,7 +70,7 @@ def read(session: Session, subsets: t.Sequence[str] = SUBSETS) -> dict[str, t.An
         result["plugins"] = parse_plugins(text("show plugins"))
     if "interfaces" in subsets:
         inventory = Inventory(session)
-        found = InterfaceKind(full=True, inventory=inventory).read(session, [], everything=True)
+        found = InterfaceKind(inventory, full=True).read(session, [], everything=True)
         result["interfaces"] = [as_state(inventory, one) for one in found.values()]
     if "buffers" in subsets:
         result["buffers"] = parse_buffers(text("show buffers"))

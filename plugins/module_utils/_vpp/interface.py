@@ -255,16 +255,17 @@ class InterfaceKind(Kind):
 
     props = PROPS
 
-    def __init__(self, *, full: bool = False, inventory: Inventory | None = None) -> None:
+    def __init__(self, inventory: Inventory, *, full: bool = False) -> None:
         #: Read all properties, not only the wished ones: what is made anew gets the others back too.
         self.full = full
         self.inventory = inventory
-        self._fresh = inventory is not None
+        # the first reading need not ask again for what the caller has just read
+        self._fresh = True
 
     # Reading
 
     def read(self, session: Session, wishes: t.Sequence[Wish], everything: bool) -> dict[Key, Found]:
-        if not self._fresh or self.inventory is None:
+        if not self._fresh:
             self.inventory = Inventory(session)
         self._fresh = False
         inventory = self.inventory
@@ -296,7 +297,6 @@ class InterfaceKind(Kind):
         return key in asked or (key[0] == "vlan" and self._concerned(key[1], asked))
 
     def _row_values(self, key: Key) -> Values:
-        assert self.inventory is not None
         row = self.inventory.rows[key]
         values: Values = {
             "up": bool(int(row.flags) & ADMIN_UP),
@@ -312,7 +312,6 @@ class InterfaceKind(Kind):
         # a change of VRF needs to know them too
         if not ({"addresses", "vrf"} & set(needed)):
             return
-        assert self.inventory is not None
         calls = [
             Call("ip_address_dump", {"sw_if_index": self.inventory.handle(key), "is_ipv6": is_ipv6})
             for key in values
@@ -325,7 +324,6 @@ class InterfaceKind(Kind):
     def _add_vrf(self, session: Session, values: dict[Key, Values], needed: t.Collection[str]) -> None:
         if "vrf" not in needed:
             return
-        assert self.inventory is not None
         calls = [
             Call("sw_interface_get_table", {"sw_if_index": self.inventory.handle(key), "is_ipv6": is_ipv6})
             for key in values
@@ -340,7 +338,6 @@ class InterfaceKind(Kind):
         needed = set(needed) & {"rx_queues", "tx_queues", "rx_mode"}
         if not needed:
             return
-        assert self.inventory is not None
         modes: dict[int, list[int]] = {}
         for one in session.call("sw_interface_rx_placement_dump", sw_if_index=NO_INDEX):
             modes.setdefault(one.sw_if_index, []).append(int(one.mode))
@@ -368,7 +365,6 @@ class InterfaceKind(Kind):
     def _add_gso(self, session: Session, values: dict[Key, Values], needed: t.Collection[str]) -> None:
         if "gso" not in needed:
             return
-        assert self.inventory is not None
         # the request feature_is_enabled of VPP 26.06 answers true for interfaces that never had it, the text does not
         keys = [key for key in values if type_of(key).has_gso]
         calls = [Call("cli_inband", {"cmd": f"show interface {self.inventory.name(key)} features"}) for key in keys]
@@ -380,7 +376,6 @@ class InterfaceKind(Kind):
         keys = [key for key in values if key[0] == "af_packet"]
         if not keys or not (only_in_text & set(needed)):
             return
-        assert self.inventory is not None
         self.inventory.read_hardware(session, [self.inventory.name(key) for key in keys])
         for key in keys:
             record = self.inventory.hardware.get(self.inventory.name(key), hardware.Hardware())
@@ -413,7 +408,8 @@ class InterfaceKind(Kind):
 
     def create(self, wish: Wish, handles: t.Mapping[Key, Handle]) -> list[Call]:
         create = type_of(wish.key).create
-        assert create is not None, wish.key
+        if create is None:
+            raise ValueError(f"{wish.key} cannot be made")
         return [create(wish.key, dict(wish.values), handles)._replace(where=self.name(wish.key))]
 
     def handle(self, reply: Reply) -> Handle:
@@ -421,11 +417,12 @@ class InterfaceKind(Kind):
 
     def remove(self, found: Found) -> list[Call]:
         remove = type_of(found.key).remove
-        assert remove is not None, found.key
+        if remove is None:
+            raise ValueError(f"{found.key} cannot be removed")
         return [remove(found)._replace(where=found.name)]
 
     def name(self, key: Key) -> str:
-        return self.inventory.name(key) if self.inventory is not None else expected_name(key)
+        return self.inventory.name(key)
 
 
 def as_config(inventory: Inventory, found: Found) -> Values:

@@ -89,7 +89,7 @@ def run(
             return [key for key in current if key not in wanted and removable(key)]
         return []
 
-    kind = InterfaceKind(full=recreate, inventory=inventory)
+    kind = InterfaceKind(inventory, full=recreate)
     outcome = reconcile(
         kind,
         session,
@@ -101,7 +101,6 @@ def run(
         check_mode=check_mode,
         judge=judge,
     )
-    assert kind.inventory is not None
     findings = _frame_findings(session, kind.inventory, list(asked.values()), outcome.after)
     result = {"changed": outcome.changed, "findings": findings, **difference(kind, outcome)}
     result["interfaces"] = _interfaces(kind, outcome, keys, check_mode=check_mode)
@@ -243,7 +242,6 @@ def _interfaces(
     kind: InterfaceKind, outcome: Outcome, keys: t.Sequence[Key], *, check_mode: bool
 ) -> list[dict[str, t.Any]]:
     """The state of what was named: as read back, or in check mode as it is."""
-    assert kind.inventory is not None
     result = [as_state(kind.inventory, outcome.after[key]) for key in keys if key in outcome.after]
     if check_mode:
         result += [{"name": expected_name(wish.key), "type": wish.key[0]} for wish in outcome.plan.create]
@@ -251,7 +249,7 @@ def _interfaces(
 
 
 def _gather(session: Session, inventory: Inventory, config: t.Sequence[Values]) -> dict[str, t.Any]:
-    kind = InterfaceKind(full=True, inventory=inventory)
+    kind = InterfaceKind(inventory, full=True)
     found = kind.read(session, [], everything=True)
     wanted = {pair[0] for pair in _pairs(config, inventory, must_exist=False)} if config else set(found)
     there = [one for key, one in found.items() if key in wanted]

@@ -306,7 +306,8 @@ def apply(kind: Kind, session: Session, todo: Plan, current: t.Mapping[Key, Foun
     calls = []
     for step in todo.sync:
         write = writers[step.prop]
-        assert write is not None, step.prop
+        if write is None:
+            raise ValueError(f"{step.prop} cannot be written")
         calls.extend(
             call if call.where else call._replace(where=kind.name(step.key))
             for call in write(step.key, handles[step.key], step.before, step.after)

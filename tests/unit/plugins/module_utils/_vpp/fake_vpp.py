@@ -142,7 +142,7 @@ class FakeVpp:
 
 
 def _random_mac() -> str:
-    return "02:fe:" + ":".join(f"{random.randrange(256):02x}" for _ in range(4))
+    return "02:fe:" + ":".join(f"{random.randrange(256):02x}" for _number in range(4))
 
 
 class FakeSession:
@@ -254,7 +254,7 @@ class FakeSession:
             f"host-{host_if_name}",
             "af-packet",
             mac=_random_mac() if use_random_hw_addr else hw_addr,
-            queues=[vpp.queue(INTERRUPT) for _ in range(num_rx_queues)],
+            queues=[vpp.queue(INTERRUPT) for _number in range(num_rx_queues)],
             tx_queues=num_tx_queues,
             host=host_if_name,
             facts={"flags": flags, "frame": rx_frame_size or 2048},
@@ -277,7 +277,7 @@ class FakeSession:
             raise Refuse(-7)
         if any(one.host == host_if for one in vpp.interfaces.values()):
             raise Refuse(-12)
-        queues = [vpp.queue(POLLING) for _ in range(rxq_num)]
+        queues = [vpp.queue(POLLING) for _number in range(rxq_num)]
         made = vpp.new(f"{host_if}/0", "AF_XDP interface", mac=_random_mac(), queues=queues, host=host_if)
         return Reply(retval=0, sw_if_index=made.index)
 
@@ -367,7 +367,7 @@ class FakeSession:
         if not vpp.tap_works:
             raise Refuse(-11)
         facts = {"id": id, "flags": more.get("tap_flags", 0), "space": more.get("host_namespace", "")}
-        queues = [vpp.queue(POLLING) for _ in range(more.get("num_rx_queues", 1))]
+        queues = [vpp.queue(POLLING) for _number in range(more.get("num_rx_queues", 1))]
         name = more.get("host_if_name") or f"tap{id}"
         mac = _random_mac() if more.get("use_random_mac") else more["mac_address"]
         made = vpp.new(f"tap{id}", "tap", mac=mac, queues=queues, facts=facts, host=name)
@@ -572,7 +572,7 @@ class FakeSession:
         found = self._sources(table_id, str(prefix))
         if not found:
             raise Refuse(-6)
-        ranks = {number: rank for number, _, rank in SOURCES}
+        ranks = {number: rank for number, _name, rank in SOURCES}
         source = min(found, key=lambda number: ranks[number])
         return Reply(retval=0, route=_route(table_id, str(prefix), source, found[source]))
 
@@ -592,9 +592,9 @@ class FakeSession:
             ("show interface", self._features),
             ("ip route del", self._cli_route_del),
             ("ip route add", self._cli_route),
-            ("show plugins", lambda _: _PLUGINS),
-            ("show buffers", lambda _: _BUFFERS),
-            ("show memory main-heap", lambda _: _MEMORY),
+            ("show plugins", lambda _words: _PLUGINS),
+            ("show buffers", lambda _words: _BUFFERS),
+            ("show memory main-heap", lambda _words: _MEMORY),
         ):
             if cmd.startswith(start):
                 return Reply(retval=0, reply=answer(words))
@@ -677,5 +677,3 @@ class FakeLinks:
     def require(self, name: str) -> None:
         if name not in self.vpp.host:
             raise VppError("VPP sees no such interface", where=name, code="no_host_interface")
-
-

@@ -129,7 +129,7 @@ def test_silent_acceptance_and_other_habits(box: Box) -> None:
 
 
 def test_retvals_of_addresses_and_tables(box: Box) -> None:
-    one, two = (box.raw("create_loopback").sw_if_index for _ in range(2))
+    one, two = (box.raw("create_loopback").sw_if_index for _time in range(2))
 
     def add(index: int, prefix: str, is_add: bool = True) -> int:
         return int(box.raw("sw_interface_add_del_address", sw_if_index=index, is_add=is_add, prefix=prefix).retval)
@@ -145,7 +145,7 @@ def test_retvals_of_addresses_and_tables(box: Box) -> None:
     assert box.raw("ip_address_dump", sw_if_index=MISSING, is_ipv6=True) == []
     assert box.raw("sw_interface_set_table", sw_if_index=two, is_ipv6=False, vrf_id=7).retval == -3
     table = {"table_id": 7, "is_ip6": False, "name": ""}
-    assert [box.raw("ip_table_add_del", is_add=True, table=table).retval for _ in range(2)] == [0, 0]
+    assert [box.raw("ip_table_add_del", is_add=True, table=table).retval for _time in range(2)] == [0, 0]
     assert box.raw("sw_interface_set_table", sw_if_index=one, is_ipv6=False, vrf_id=7).retval == -114
     assert box.raw("sw_interface_set_table", sw_if_index=two, is_ipv6=False, vrf_id=7).retval == 0
     # in another table there is no conflict
@@ -153,7 +153,7 @@ def test_retvals_of_addresses_and_tables(box: Box) -> None:
 
 
 def test_numbers_of_interfaces_are_used_again(box: Box) -> None:
-    one, two = (box.raw("create_loopback").sw_if_index for _ in range(2))
+    one, two = (box.raw("create_loopback").sw_if_index for _time in range(2))
     assert box.raw("delete_loopback", sw_if_index=one).retval == 0
     assert box.raw("create_loopback").sw_if_index == one != two
 
