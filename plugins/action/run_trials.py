@@ -52,13 +52,17 @@ class ActionModule(ActionBase):
                 "headlines": {"type": "dict", "default": {}},
                 "time_limit_s": {"type": "float", "default": 60.0},
                 "abort": {"type": "str", "default": ""},
+                "abort_status": {"type": "str", "choices": ["failed", "skipped"], "default": "failed"},
                 "state": {"type": "str", "choices": ["run", "recovered"], "default": "run"},
             },
         )
         batch = args["batch"]
         trials = batch["trials"]
         if args["abort"]:
-            result["records"] = [failed_record(trial, "setup_failed", args["abort"]) for trial in trials]
+            result["records"] = [
+                {**failed_record(trial, f"setup_{args['abort_status']}", args["abort"]), "status": args["abort_status"]}
+                for trial in trials
+            ]
             result["windows"] = []
             return result
         if self._task.check_mode:

@@ -55,9 +55,14 @@ options:
     choices: [run, recovered]
     default: run
   abort:
-    description: When not empty, nothing runs and each trial is a failed one with this reason.
+    description: When not empty, nothing runs and each trial gets this reason.
     type: str
     default: ""
+  abort_status:
+    description: The status of a trial that does not run because of O(abort).
+    type: str
+    choices: [failed, skipped]
+    default: failed
 """
 
 EXAMPLES = r"""

@@ -45,7 +45,9 @@ NONE = "none"
 
 MATRIX_KEYS = ("axes", "include", "exclude", "repeats", "order", "seed", "baseline")
 TRAFFIC_KEYS = ("description", "generator", "headline", "options", "duration_s", "warmup_s", "interval_s", "ip_version")
-DATAPATH_KEYS = ("description", "role", "vars")
+DATAPATH_KEYS = ("description", "role", "vars", "addresses")
+#: Who holds the addresses of a DUT's data interfaces: its kernel, or the datapath (the kernel then has none on them).
+ADDRESS_HOLDERS = ("kernel", "datapath")
 POWER_KEYS = ("description", "vars")
 GENERATOR_KEYS = ("description", "role", "module")
 AXIS_KEYS = ("description", "level", "values")
@@ -175,13 +177,16 @@ def _generator(catalog: Catalog, name: str) -> dict[str, str]:
 
 def _datapath(catalog: Catalog, name: str) -> dict[str, t.Any]:
     if name == NONE:
-        return {"role": None, "vars": {}}
+        return {"role": None, "vars": {}, "addresses": "kernel"}
     where = f"bench_datapaths.{name}"
     entry = as_mapping(catalog.datapaths[name], where)
     only_keys(entry, DATAPATH_KEYS, where)
     return {
         "role": as_text(entry.get("role"), where + ".role"),
         "vars": as_mapping(entry.get("vars", {}), where + ".vars"),
+        "addresses": known(
+            entry.get("addresses", "kernel"), ADDRESS_HOLDERS, where + ".addresses", "holder of addresses"
+        ),
     }
 
 
@@ -454,6 +459,7 @@ def _group(testbed: Testbed, group_id: str, point: Point, own: t.Mapping[str, Ax
         "power": point.get("power"),
         "settings": settings,
         "role": datapath["role"],
+        "addresses": datapath["addresses"],
         "vars": variables,
         "client": topology.parts["client"],
         "server": topology.parts["server"],
