@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import collections
 import typing as t
 
 from ansible.plugins.action import ActionBase
@@ -32,12 +33,13 @@ class ActionModule(ActionBase):
                 "state": {"type": "str", "choices": ["planned", "created"], "default": "planned"},
                 "hosts": {"type": "list", "elements": "str", "required": True},
                 "shipped": {"type": "dict", "default": {}},
+                "overrides": {"type": "dict", "default": {}},
                 "results_dir": {"type": "str", "required": True},
                 "run_id": {"type": "str"},
             },
         )
         try:
-            testbeds = self._testbeds(args["hosts"], args["shipped"], task_vars)
+            testbeds = self._testbeds(args["hosts"], args["shipped"], args["overrides"], task_vars)
             run = open_run(
                 testbeds,
                 results_dir=args["results_dir"],
@@ -53,7 +55,9 @@ class ActionModule(ActionBase):
         return result
 
     @staticmethod
-    def _testbeds(hosts: list[str], shipped: dict[str, t.Any], task_vars: dict[str, t.Any]) -> list[Testbed]:
+    def _testbeds(
+        hosts: list[str], shipped: dict[str, t.Any], overrides: dict[str, t.Any], task_vars: dict[str, t.Any]
+    ) -> list[Testbed]:
         members: dict[str, list[str]] = {}
         hostvars = task_vars["hostvars"]
         for host in hosts:
@@ -65,7 +69,7 @@ class ActionModule(ActionBase):
             )
         testbeds = []
         for name, machines in members.items():
-            variables = hostvars[machines[0]]
+            variables = collections.ChainMap(overrides, hostvars[machines[0]])
             matrix = variables.get("bench_matrix")
             if matrix is None:
                 raise BenchError(

@@ -48,6 +48,7 @@ class ActionModule(ActionBase):
             updated=report.changed,
             verdict=report.verdict,
             table=report.table,
+            comparisons=report.comparisons,
             states=counts(report.summary),
             findings=[
                 {key: value for key, value in noticed.as_dict().items() if key != "points"}
@@ -59,4 +60,4 @@ class ActionModule(ActionBase):
 
 
 def _shown(report: Report) -> list[str]:
-    return ["", *report.verdict, "", *report.table, "", f"report: {report.files['html']}", ""]
+    return ["", *report.verdict, "", *report.table, "", *report.comparisons, "", f"report: {report.files['html']}", ""]

@@ -44,6 +44,10 @@ options:
     description: Shipped C(datapaths), C(traffic), C(generators), C(power) and C(axes), over which the user's are laid.
     type: dict
     default: {}
+  overrides:
+    description: Variables that are laid over those of every testbed, such as C(bench_matrix) of a playbook for one study.
+    type: dict
+    default: {}
   results_dir:
     description: The folder of all runs, on the controller.
     type: path

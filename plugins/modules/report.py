@@ -96,6 +96,11 @@ table:
   type: list
   elements: str
   returned: success
+comparisons:
+  description: Each comparison with the baseline as a sentence, with the 95 % intervals of both means and of the difference.
+  type: list
+  elements: str
+  returned: success
 states:
   description: How many points are C(ok), C(partial), C(failed), C(invalid), C(skipped) and C(missing).
   type: dict

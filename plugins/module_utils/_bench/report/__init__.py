@@ -35,6 +35,7 @@ class Report:
     changed: list[str]
     verdict: list[str]
     table: list[str]
+    comparisons: list[str]
 
 
 def make_report(store: RunStore, *, with_charts: bool = True, write: bool = True) -> Report:
@@ -57,7 +58,14 @@ def make_report(store: RunStore, *, with_charts: bool = True, write: bool = True
                 with explained(path):
                     replace_file(path, content)
     points = layout.ordered(summary)
-    return Report(summary, files, changed, verdict.verdict(summary, points), verdict.table(summary, points))
+    return Report(
+        summary,
+        files,
+        changed,
+        verdict.verdict(summary, points),
+        verdict.table(summary, points),
+        verdict.versus(summary, points),
+    )
 
 
 def _same(path: pathlib.Path, content: bytes) -> bool:

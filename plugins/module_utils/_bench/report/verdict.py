@@ -96,6 +96,35 @@ def sentence(point: PointSummary, *, with_testbed: bool = False) -> str:
     return f"{text}; against {point.baseline.label}: {comparison(point.baseline)}"
 
 
+def with_interval(point: PointSummary) -> str:
+    """``18.2 Gbit/s (95 % 17.9 to 18.5 Gbit/s)``: the mean of a point, to which its interval belongs."""
+    main = point.main
+    text = units.human(main.summary.mean, main.unit)
+    low, high = main.summary.ci95_low, main.summary.ci95_high
+    if low is None or high is None:
+        return f"{text} (n {main.summary.n}, no interval)"
+    return f"{text} (95 % {units.human(max(0.0, low), main.unit)} to {units.human(high, main.unit)})"
+
+
+def versus(summary: RunSummary, points: t.Sequence[PointSummary]) -> list[str]:
+    """Each comparison with the baseline as one sentence that carries its own evidence."""
+    lines = []
+    for point in points:
+        base = summary.by_id(point.baseline.point_id) if point.baseline is not None else None
+        if point.baseline is None or base is None or point.main.summary.n == 0 or base.main.summary.n == 0:
+            continue
+        rest = " ".join(value for axis, value in point.point.items() if value == base.point.get(axis))
+        ours = " ".join(value for axis, value in point.point.items() if value != base.point.get(axis))
+        against = point.baseline
+        if against.figures is not None and against.bound is None:
+            figure, interval = comparison_figures(*against.figures)
+            result = f"{figure} ({interval} %)"
+        else:
+            result = comparison(against, with_label=False)
+        lines.append(f"{rest}: {ours} {with_interval(point)}, {against.label} {with_interval(base)}: {result}")
+    return lines
+
+
 def counts(summary: RunSummary) -> dict[str, int]:
     """How many points are in each state."""
     return {state: n for state in STATES for n in [sum(p.status == state for p in summary.points)] if n}
