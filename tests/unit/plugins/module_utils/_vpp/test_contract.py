@@ -435,6 +435,9 @@ def test_routes_of_the_command_line_are_static_ones_too(box: Box) -> None:
     assert not box.routes(asked)["changed"]
     other = {"prefix": "203.0.113.0/24", "paths": [{"via": "10.1.1.10", "interface": "host-eth1"}]}
     assert box.routes(other)["changed"]
+    # the one that VPP uses is told
+    assert [one["via"] for one in box.routes(state="gathered")["gathered"][0]["paths"]] == ["10.1.1.10"]
+    assert not box.routes(other, state="overridden")["changed"]
     # both are gone, not only the one that hid the other
     assert box.routes(other, state="deleted")["changed"]
     assert box.routes(state="gathered")["gathered"] == []

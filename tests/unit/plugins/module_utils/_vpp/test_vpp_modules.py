@@ -266,6 +266,14 @@ def test_network_cards_are_reset_and_not_removed() -> None:
         run(vpp, {"name": "TenGigabitEthernet3/0/1", "type": "hardware", "up": True})
 
 
+def test_an_interface_comes_up_when_it_is_complete() -> None:
+    vpp = FakeVpp()
+    run(vpp, {"type": "loopback", "instance": 1, "addresses": ["10.0.0.1/24"], "vrf": 5, "tag": "x", "up": True})
+    writes = [name for name in vpp.requests if re.search(r"_set_|_add_del|create_", name)]
+    assert writes[-1] == "sw_interface_set_flags"
+    assert writes.index("sw_interface_set_table") < writes.index("sw_interface_add_del_address")
+
+
 def test_a_call_for_many_interfaces_asks_in_few_rounds() -> None:
     vpp = FakeVpp()
     config = [
@@ -334,6 +342,12 @@ def test_versions_that_differ() -> None:
     assert daemon.version_conflict("26.06-release", None) is None
     assert daemon.version_conflict("unreadable", "26.06") is None
     assert "25.10" in str(daemon.version_conflict("26.06-release", "25.10-release"))
+
+
+def test_a_program_that_was_replaced_since_vpp_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    for binary, warned in (("/usr/bin/vpp (deleted)", 1), ("/usr/bin/vpp", 0), (None, 0)):
+        monkeypatch.setattr(daemon, "binary_of", lambda pid, binary=binary: binary)
+        assert len(daemon.warnings_about(7)) == warned
 
 
 # Tables
