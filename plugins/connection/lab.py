@@ -5,22 +5,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shlex
-import shutil
-import signal
-import subprocess
-import time
-import typing as t
-
-from ansible.errors import AnsibleConnectionFailure, AnsibleError, AnsibleFileNotFound
-from ansible.plugins.connection import ConnectionBase
-from ansible.utils.display import Display
-
-from ansible_collections.fastpath.bench.plugins.module_utils._lab.machine import Process
-from ansible_collections.fastpath.bench.plugins.module_utils._lab.names import LabNames
-
 DOCUMENTATION = r"""
 name: lab
 short_description: Reach the hosts of a fastpath lab on this machine
@@ -75,6 +59,22 @@ all:
     dut:
     server:
 """
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+import typing as t
+
+from ansible.errors import AnsibleConnectionFailure, AnsibleError, AnsibleFileNotFound
+from ansible.plugins.connection import ConnectionBase
+from ansible.utils.display import Display
+
+from ansible_collections.fastpath.bench.plugins.module_utils._lab.machine import Process
+from ansible_collections.fastpath.bench.plugins.module_utils._lab.names import LabNames
 
 display = Display()
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # Copyright (c) 2026 fastpath.bench contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
@@ -11,6 +10,7 @@ each in a process of its own as the module does, and prints a line of JSON for e
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import pathlib
@@ -23,7 +23,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "unit")]
 
-import conftest  # noqa: E402,F401 - makes the collection importable
+importlib.import_module("conftest")  # makes the collection importable
 
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.report import make_report  # noqa: E402
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.store import RunStore, TrialName  # noqa: E402
