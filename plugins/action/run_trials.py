@@ -87,7 +87,11 @@ class ActionModule(ActionBase):
     # -- the batch ------------------------------------------------------------------------------------------------
 
     def _measure(
-        self, args: dict[str, t.Any], batch: dict[str, t.Any], trials: list[dict[str, t.Any]], task_vars: dict[str, t.Any]
+        self,
+        args: dict[str, t.Any],
+        batch: dict[str, t.Any],
+        trials: list[dict[str, t.Any]],
+        task_vars: dict[str, t.Any],
     ) -> dict[str, dict[str, t.Any]]:
         spool = f"{SPOOL_DIR}/{args['run_id']}"
         kept = pathlib.Path(args["run_dir"]) / "spool"

@@ -55,7 +55,11 @@ class ActionModule(ActionBase):
 
     @staticmethod
     def _store(
-        store: RunStore, context: dict[str, t.Any], args: dict[str, t.Any], trial: dict[str, t.Any], record: dict[str, t.Any]
+        store: RunStore,
+        context: dict[str, t.Any],
+        args: dict[str, t.Any],
+        trial: dict[str, t.Any],
+        record: dict[str, t.Any],
     ) -> str:
         group = args["group"]
         report = args["reports"].get(str(trial.get("instance")))

@@ -22,7 +22,8 @@ attributes:
     description: Can run in C(check_mode) and return changed status prediction without modifying the target.
     support: full
   diff_mode:
-    description: Will return details on what has changed (or possibly needs changing in C(check_mode)), when in diff mode.
+    description: Will return details on what has changed (or possibly needs changing in C(check_mode)), when in diff
+      mode.
     support: none
   action:
     description: Runs on the controller.
@@ -45,7 +46,8 @@ options:
     type: dict
     default: {}
   overrides:
-    description: Variables that are laid over those of every testbed, such as C(bench_matrix) of a playbook for one study.
+    description: Variables that are laid over those of every testbed, such as C(bench_matrix) of a playbook for one
+      study.
     type: dict
     default: {}
   results_dir:

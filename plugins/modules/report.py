@@ -97,7 +97,8 @@ table:
   elements: str
   returned: success
 comparisons:
-  description: Each comparison with the baseline as a sentence, with the 95 % intervals of both means and of the difference.
+  description: Each comparison with the baseline as a sentence, with the 95 % intervals of both means and of the
+    difference.
   type: list
   elements: str
   returned: success

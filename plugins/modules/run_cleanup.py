@@ -21,7 +21,8 @@ attributes:
     description: Can run in C(check_mode) and return changed status prediction without modifying the target.
     support: full
   diff_mode:
-    description: Will return details on what has changed (or possibly needs changing in C(check_mode)), when in diff mode.
+    description: Will return details on what has changed (or possibly needs changing in C(check_mode)), when in diff
+      mode.
     support: none
 options:
   keep:

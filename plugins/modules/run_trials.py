@@ -14,14 +14,16 @@ author:
   - fastpath.bench contributors (@fastpath)
 description:
   - Starts a generator's module in the background on the client, with all trials of a batch.
-  - Collects each trial as soon as the client has spooled it, so that a crash of either side loses none that is finished.
+  - Collects each trial as soon as the client has spooled it, so that a crash of either side loses none that is
+    finished.
   - Shows one line for each, with its figure and the time left.
 attributes:
   check_mode:
     description: Can run in C(check_mode) and return changed status prediction without modifying the target.
     support: full
   diff_mode:
-    description: Will return details on what has changed (or possibly needs changing in C(check_mode)), when in diff mode.
+    description: Will return details on what has changed (or possibly needs changing in C(check_mode)), when in diff
+      mode.
     support: none
   action:
     description: Runs on the controller.

@@ -13,14 +13,16 @@ version_added: 0.1.0
 author:
   - fastpath.bench contributors (@fastpath)
 description:
-  - Merges what client, server and samplers know of each trial, judges it, and writes it to the run's folder on the controller.
+  - Merges what client, server and samplers know of each trial, judges it, and writes it to the run's folder on the
+    controller.
   - A trial is written whole or not at all, and never overwritten.
 attributes:
   check_mode:
     description: Can run in C(check_mode) and return changed status prediction without modifying the target.
     support: full
   diff_mode:
-    description: Will return details on what has changed (or possibly needs changing in C(check_mode)), when in diff mode.
+    description: Will return details on what has changed (or possibly needs changing in C(check_mode)), when in diff
+      mode.
     support: none
   action:
     description: Runs on the controller.

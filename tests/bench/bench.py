@@ -27,7 +27,10 @@ def play(playbook: str, **variables: object) -> float:
     started = time.monotonic()
     subprocess.run(
         [str(BIN / "ansible-playbook"), str(ROOT / playbook), "-e", json.dumps({"lab_name": LAB, **variables})],
-        cwd=ROOT, env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}, check=True, stdout=subprocess.DEVNULL,
+        cwd=ROOT,
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
+        check=True,
+        stdout=subprocess.DEVNULL,
     )
     return time.monotonic() - started
 
@@ -65,9 +68,8 @@ def pairs(folder: pathlib.Path, count: int) -> dict[str, object]:
 
 
 def scale() -> object:
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "tests/bench/report_scale.py")], cwd=ROOT, check=True, capture_output=True, text=True
-    )
+    program = str(ROOT / "tests/bench/report_scale.py")
+    done = subprocess.run([sys.executable, program], cwd=ROOT, check=True, capture_output=True, text=True)
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import pathlib
 import sys
 
+from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COLLECTIONS = ROOT / ".cache" / "collections"
 
@@ -20,8 +22,6 @@ def _link_checkout() -> None:
 
 
 def _install_finder() -> None:
-    from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder
-
     if any(type(finder).__name__ == "_AnsibleCollectionFinder" for finder in sys.meta_path):
         return
     _AnsibleCollectionFinder(paths=[str(COLLECTIONS)])._install()

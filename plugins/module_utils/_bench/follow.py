@@ -35,8 +35,7 @@ def read_spool_output(text: str) -> tuple[list[dict[str, t.Any]], bool]:
     """The records that :func:`spool_command` printed, and whether the module has ended."""
     records = []
     ended = False
-    for part in text.split(_MARK):
-        part = part.strip()
+    for part in map(str.strip, text.split(_MARK)):
         if part.startswith("ended="):
             ended = part.startswith("ended=1")
         elif part:
@@ -47,7 +46,7 @@ def read_spool_output(text: str) -> tuple[list[dict[str, t.Any]], bool]:
 def next_look_s(trial: t.Mapping[str, t.Any], since: float, now: float) -> float:
     """Seconds to wait: till the trial can be over, then at short intervals."""
     options = trial["options"]
-    due = since + options["duration_s"] + options["warmup_s"] + 0.15
+    due: float = since + options["duration_s"] + options["warmup_s"] + 0.15
     return max(due - now, _LATE_S)
 
 

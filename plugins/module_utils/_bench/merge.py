@@ -9,7 +9,7 @@ import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.loss import derived_loss
 
-MetricDict = t.Dict[str, t.Any]
+MetricDict = dict[str, t.Any]
 
 #: Metrics whose value for both directions is the sum of the two.
 _SUMMED = ("goodput", "sent_rate", "forwarding_rate", "sent_packet_rate", "offered_rate", "retransmits", "out_of_order")
@@ -36,13 +36,12 @@ def merge_metrics(client: t.Mapping[str, MetricDict], server: t.Mapping[str, Met
     merged: dict[str, MetricDict] = {}
     for key in [*client, *(k for k in server if k not in client)]:
         mine, theirs = client.get(key), server.get(key)
-        metric = mine or theirs
-        assert metric is not None
+        metric = client[key] if key in client else server[key]
         if metric["direction"] == "both":
             continue
         first, second = (mine, theirs) if counting_end(metric) == "client" else (theirs, mine)
-        chosen = first if first is not None and first.get("value") is not None else second or first
-        merged[key] = dict(t.cast(MetricDict, chosen))
+        chosen = first if first is not None and first.get("value") is not None else second or metric
+        merged[key] = dict(chosen)
     _add_totals(merged)
     for key in [*client, *server]:
         if key not in merged:

@@ -62,7 +62,7 @@ FORECAST_TRIAL_S = 0.4
 
 _NAME_RE = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$")
 
-Point = t.Dict[str, str]
+Point = dict[str, str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,7 +151,8 @@ def _traffic(catalog: Catalog, name: str) -> Traffic:
     interval = as_number(entry.get("interval_s", catalog.interval_s), where + ".interval_s", above=0)
     if interval > duration:
         raise BenchError(
-            f"an interval of {interval:g} s is longer than the measurement of {duration:g} s", where=where + ".interval_s",
+            f"an interval of {interval:g} s is longer than the measurement of {duration:g} s",
+            where=where + ".interval_s",
             remedy="Give a shorter interval_s or a longer duration_s",
         )
     for key, seconds in (("duration_s", duration), ("warmup_s", warmup)):
@@ -268,7 +269,8 @@ def parse_matrix(raw: t.Any, catalog: Catalog, topologies: t.Mapping[str, Topolo
     raw_axes = as_mapping(entry.get("axes"), where + ".axes")
     for needed in ("topology", "traffic"):
         if needed not in raw_axes:
-            raise BenchError(f"axis {needed!r} is missing", where=where + ".axes", remedy=suggest(needed, names[needed]))
+            remedy = suggest(needed, names[needed])
+            raise BenchError(f"axis {needed!r} is missing", where=where + ".axes", remedy=remedy)
     axes = {name: _axis_values(name, values, where + ".axes", names) for name, values in raw_axes.items()}
     axes.setdefault("datapath", ("kernel",) if "kernel" in catalog.datapaths else (NONE,))
     axes.setdefault("direction", ("forward",))
@@ -433,7 +435,7 @@ def _ordered(points: list[Point], repetitions: list[int], matrix: Matrix, visit:
     """Repetitions spread: each round takes every point once, in an order of its own that the seed fixes."""
     if matrix.order == "sequential":
         return [(point, repetition) for point in points for repetition in repetitions]
-    result = []
+    result: list[tuple[Point, int]] = []
     for repetition in repetitions:
         order = list(points)
         # only the order of measurements depends on it, no secret does

@@ -118,7 +118,10 @@ def _description(testbeds: list[plan.Testbed], made_of: str) -> dict[str, t.Any]
         "repeats": first.matrix.repeats,
         "points": {pid: point for bed in testbeds for pid, point in bed.points.items()},
         "groups": [
-            {**{k: v for k, v in group.items() if k != "batches"}, "trials": [trial["id"] for batch in group["batches"] for trial in batch["trials"]]}
+            {
+                **{key: value for key, value in group.items() if key != "batches"},
+                "trials": [trial["id"] for batch in group["batches"] for trial in batch["trials"]],
+            }
             for bed in testbeds
             for group in bed.groups
         ],
@@ -167,7 +170,8 @@ def dead_runs(results_dir: str, but: str) -> list[str]:
         name = path.parent.name
         if name in (but, LATEST) or session.get("finished") or session.get("abandoned"):
             continue
-        alive = abs(process_start(controller["pid"]) - session["started"]) < 2.0 and os.path.exists(f"/proc/{controller['pid']}")
+        pid = controller["pid"]
+        alive = abs(process_start(pid) - session["started"]) < 2.0 and os.path.exists(f"/proc/{pid}")
         if controller["host"] == socket.gethostname() and not alive:
             dead.append(name)
     return dead
@@ -301,7 +305,8 @@ def describe(run: Run) -> list[str]:
         trials = testbed.trials
         lines.append(
             f"testbed {testbed.name}: {len(testbed.groups)} set-ups, {len(trials)} trials, "
-            f"{clock_text(plan.traffic_seconds(trials))} of traffic, about {clock_text(plan.forecast_s(testbed))} in all"
+            f"{clock_text(plan.traffic_seconds(trials))} of traffic, "
+            f"about {clock_text(plan.forecast_s(testbed))} in all"
         )
         for group in testbed.groups:
             parts = ", ".join(f"{s['part']}={host}" for host, s in group["hosts"].items())

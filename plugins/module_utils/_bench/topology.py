@@ -132,6 +132,26 @@ def _check_link(link: Link, where: str) -> None:
             raise BenchError(f"address {addresses[0]} is given twice", where=where)
 
 
+def _parse_parts(raw: t.Any, where: str, hosts: t.Collection[str]) -> dict[str, str]:
+    parts: dict[str, str] = {}
+    for part, host in as_mapping(raw, where).items():
+        if not PART_RE.match(str(part)):
+            raise BenchError(f"{part!r} is no part", where=where, remedy="Parts are client, server, dut, dut2")
+        if host not in hosts:
+            raise BenchError(
+                f"host {host!r} is not in the inventory of this testbed",
+                where=f"{where}.{part}",
+                remedy=f"Its hosts are: {', '.join(sorted(hosts))}",
+            )
+        if host in parts.values():
+            raise BenchError(f"host {host!r} plays two parts", where=f"{where}.{part}")
+        parts[str(part)] = str(host)
+    for needed in ("client", "server"):
+        if needed not in parts:
+            raise BenchError(f"there is no {needed}", where=where)
+    return parts
+
+
 def parse(name: str, raw: t.Any, hosts: t.Collection[str]) -> Topology:
     """Check one entry of ``bench_topologies``.
 
@@ -141,30 +161,15 @@ def parse(name: str, raw: t.Any, hosts: t.Collection[str]) -> Topology:
     where = f"bench_topologies.{name}"
     entry = as_mapping(raw, where)
     only_keys(entry, {"parts", "links", "mtu_bytes", "routes", "description"}, where)
-    parts = {}
-    for part, host in as_mapping(entry.get("parts"), where + ".parts").items():
-        if not PART_RE.match(str(part)):
-            raise BenchError(f"{part!r} is no part", where=where + ".parts", remedy="Parts are client, server, dut, dut2")
-        if host not in hosts:
-            raise BenchError(
-                f"host {host!r} is not in the inventory of this testbed", where=f"{where}.parts.{part}",
-                remedy=f"Its hosts are: {', '.join(sorted(hosts))}",
-            )
-        if host in parts.values():
-            raise BenchError(f"host {host!r} plays two parts", where=f"{where}.parts.{part}")
-        parts[str(part)] = str(host)
-    for needed in ("client", "server"):
-        if needed not in parts:
-            raise BenchError(f"there is no {needed}", where=where + ".parts")
+    parts = _parse_parts(entry.get("parts"), where + ".parts", hosts)
     default_mtu = as_int(entry.get("mtu_bytes", DEFAULT_MTU_BYTES), where + ".mtu_bytes", low=68, high=65535)
     links = []
     for number, raw_link in enumerate(as_list(entry.get("links"), where + ".links")):
         at = f"{where}.links[{number}]"
         link_entry = as_mapping(raw_link, at)
         only_keys(link_entry, {"ends", "mtu_bytes", "name"}, at)
-        ends = [
-            _parse_end(end, f"{at}.ends[{i}]", parts) for i, end in enumerate(as_list(link_entry.get("ends"), at + ".ends"))
-        ]
+        raw_ends = as_list(link_entry.get("ends"), at + ".ends")
+        ends = [_parse_end(end, f"{at}.ends[{i}]", parts) for i, end in enumerate(raw_ends)]
         mtu = as_int(link_entry.get("mtu_bytes", default_mtu), at + ".mtu_bytes", low=68, high=65535)
         link = Link(tuple(ends), mtu)
         _check_link(link, at)
@@ -257,9 +262,8 @@ def resolve(topology: Topology) -> dict[str, HostSetup]:
         for link in topology.links:
             for end in link.ends:
                 if end.part == part:
-                    interfaces.append(
-                        {"name": end.interface, "addresses": [str(a) for a in end.addresses], "mtu_bytes": link.mtu_bytes}
-                    )
+                    addresses = [str(address) for address in end.addresses]
+                    interfaces.append({"name": end.interface, "addresses": addresses, "mtu_bytes": link.mtu_bytes})
         routes: list[dict[str, t.Any]] = []
         for version in (4, 6):
             hops = _next_hops(topology, part, version)

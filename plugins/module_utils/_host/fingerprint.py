@@ -297,8 +297,8 @@ def differences(before: t.Any, after: t.Any, path: str = "") -> list[dict[str, t
     return [] if before == after else [{"path": path, "before": before, "after": after}]
 
 
-Answer = t.Tuple[int, str]  # noqa: UP006 - evaluated at run time, where Python 3.9 is enough but mypy wants one form
-Runner = t.Callable[[t.Dict[str, t.Tuple[str, ...]]], t.Dict[str, Answer]]  # noqa: UP006
+Answer = tuple[int, str]
+Runner = t.Callable[[dict[str, tuple[str, ...]]], dict[str, Answer]]
 
 
 def run_all(commands: dict[str, tuple[str, ...]]) -> dict[str, Answer]:

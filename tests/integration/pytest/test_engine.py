@@ -47,7 +47,8 @@ ROUTED_TCP = "lab.routed.kernel.tcp_large.forward"
 
 
 def environment():
-    return {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "PATH": f"{PLAYBOOK.parent}:{os.environ['PATH']}"}
+    path = f"{PLAYBOOK.parent}:{os.environ['PATH']}"
+    return {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "PATH": path}
 
 
 def command(playbook, results, *arguments, **variables):

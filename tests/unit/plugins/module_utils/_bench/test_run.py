@@ -148,7 +148,8 @@ def test_the_spool_is_read_by_one_shell_command(tmp_path):
 )
 def test_the_end_of_the_module_is_seen(tmp_path, job, ended):
     (tmp_path / "job").write_text(job)
-    assert follow.read_spool_output(shell(follow.spool_command(str(tmp_path), ["a"], str(tmp_path / "job"))))[1] is ended
+    printed = shell(follow.spool_command(str(tmp_path), ["a"], str(tmp_path / "job")))
+    assert follow.read_spool_output(printed)[1] is ended
 
 
 def test_the_progress_line_has_number_figure_and_time_left():
@@ -193,8 +194,14 @@ def test_a_total_with_an_unknown_part_is_unknown():
 def test_a_trial_without_its_headline_is_failed_and_not_zero():
     trial = make_testbeds()[0].trials[0]
     merged = merge.merge(
-        trial, record(trial, forwarding_rate_forward=received(None)), {"status": "failed", "reason": "no final row", "metrics": {}},
-        testbed="lab", point={}, headline="forwarding_rate_forward", samples={}, duts=(),
+        trial,
+        record(trial, forwarding_rate_forward=received(None)),
+        {"status": "failed", "reason": "no final row", "metrics": {}},
+        testbed="lab",
+        point={},
+        headline="forwarding_rate_forward",
+        samples={},
+        duts=(),
     )
     assert (merged["status"], merged["code"]) == ("failed", "no_headline")
     assert "no final row" in merged["reason"]
