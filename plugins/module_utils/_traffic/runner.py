@@ -9,13 +9,13 @@ import dataclasses
 import os
 import re
 import selectors
-import shutil
 import signal
 import subprocess
 import time
 import types
 import typing as t
 
+from ansible_collections.fastpath.bench.plugins.module_utils._common import command
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 
 #: A tool that floods its output is stopped here rather than when memory is gone.
@@ -43,7 +43,7 @@ def find_program(name: str) -> str:
 
     :raises BenchError: it is not installed.
     """
-    found = shutil.which(name)
+    found = command.find_program(name)
     if found is None:
         raise BenchError(
             f"the program {name} is not on this host",
@@ -63,32 +63,13 @@ def stop_on_signal() -> None:
         signal.signal(number, leave)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the process and all it started."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return  # it ended by itself
-
-
-def run(command: t.Sequence[str], *, limit_s: float, interrupt_s: float | None = None) -> ProcessResult:
+def run(argv: t.Sequence[str], *, limit_s: float, interrupt_s: float | None = None) -> ProcessResult:
     """Run a command to its end or to the limit, whichever comes first.
 
     :param interrupt_s: interrupt it, once, this long after its own second 0: it may end and print its last rows.
     """
-    environment = {**os.environ, "LC_ALL": "C", "TZ": "UTC"}
     started = time.time()
-    try:
-        process = subprocess.Popen(
-            list(command),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            env=environment,
-        )
-    except OSError as error:
-        raise BenchError(f"{command[0]} cannot be started: {error.strerror or error}", code="tool_absent") from error
+    process = command.start(argv, env={"TZ": "UTC"})
     finished = False
     try:
         result = _collect(process, started, limit_s, interrupt_s)
@@ -96,7 +77,7 @@ def run(command: t.Sequence[str], *, limit_s: float, interrupt_s: float | None =
         return result
     finally:
         if not finished:
-            _end(process)
+            command.kill(process)
             process.wait()
 
 
@@ -118,7 +99,7 @@ def _collect(
             left = deadline - time.monotonic()
             if left <= 0 or size > OUTPUT_LIMIT:
                 timed_out, flooded = left <= 0, size > OUTPUT_LIMIT
-                _end(process)
+                command.kill(process)
                 break
             if interrupt_s is not None and zero is not None:
                 due = zero + interrupt_s - time.time()
@@ -143,7 +124,7 @@ def _collect(
         returncode = process.wait(max(0.1, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
         timed_out = True
-        _end(process)
+        command.kill(process)
         returncode = process.wait()
     ended = time.time()
     text = [b"".join(chunks[pipe.fileno()]).decode("utf-8", "replace") for pipe in (stdout, stderr)]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
-import subprocess
 import time
 import typing as t
 
+from ansible_collections.fastpath.bench.plugins.module_utils._common import command
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError, ParseError
 from ansible_collections.fastpath.bench.plugins.module_utils._common.paths import IPERF_DIR
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic import iperf2, iperf3, outcome, sockets
@@ -87,18 +87,16 @@ class Systemd:
 
     def _call(self, *words: str, check: bool = True) -> str:
         try:
-            done = subprocess.run(
-                ["systemctl", *words], capture_output=True, text=True, timeout=self._limit_s, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
+            done = command.run(["systemctl", *words], limit_s=self._limit_s).ended()
+        except command.CommandError as error:
             raise BenchError(
-                f"systemctl {words[0]}: {error}",
+                error.what,
                 remedy="Servers are started as units: the host needs systemd",
                 code="service_manager",
             ) from error
-        if check and done.returncode:
+        if check and done.rc:
             raise BenchError(
-                f"systemctl {words[0]}: {done.stderr.strip() or done.stdout.strip()}",
+                f"systemctl {words[0]}: {done.message}",
                 remedy="Apply the role fastpath.bench.iperf to this host; see journalctl for the unit",
                 code="service_manager",
             )
@@ -159,7 +157,7 @@ class Pool:
     def _environment(self, instance: Instance) -> str:
         program, version = probe(self._programs[instance.trial.tool])
         if instance.trial.tool == "iperf3":
-            command = iperf3.server_command(
+            argv = iperf3.server_command(
                 program,
                 port=instance.port,
                 interval_s=instance.trial.interval_s,
@@ -167,7 +165,7 @@ class Pool:
                 ipv6=instance.ipv6,
             )
         else:
-            command = iperf2.server_command(
+            argv = iperf2.server_command(
                 program,
                 ports=instance.trial.ports,
                 protocol=instance.trial.protocol,
@@ -178,7 +176,7 @@ class Pool:
                 window_bytes=instance.trial.window_bytes,
                 ipv6=instance.ipv6,
             )
-        return f"IPERF_COMMAND={' '.join(command)}\nLC_ALL=C\nTZ=UTC\n"
+        return f"IPERF_COMMAND={' '.join(argv)}\nLC_ALL=C\nTZ=UTC\n"
 
     def _wanted(self, instance: Instance, check: bool) -> str:
         try:

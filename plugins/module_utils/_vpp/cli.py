@@ -14,9 +14,9 @@ import dataclasses
 import os
 import re
 import shutil
-import subprocess
 import typing as t
 
+from ansible_collections.fastpath.bench.plugins.module_utils._common import command as tool
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp.errors import (
     VppError,
@@ -158,26 +158,19 @@ class Vppctl:
         self._check_socket()
         arguments = [program, "-s", self.socket, *command.split()]
         try:
-            done = subprocess.run(
-                arguments,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=self.timeout_s,
-                check=False,
-            )
-        except subprocess.TimeoutExpired as error:
+            done = tool.run(arguments, limit_s=self.timeout_s).ended()
+        except tool.CommandError as error:
+            if error.code != "tool_timeout":
+                raise
             raise VppHung(
                 f"VPP did not answer '{command}' within {self.timeout_s:g} s",
                 where=self.socket,
                 remedy="It hangs or its main thread is busy; look at its log, and restart it when it stays so",
                 code="vpp_hung",
             ) from error
-        except OSError as error:
-            raise BenchError(f"{program} cannot be started: {error.strerror}", code="tool_absent") from error
-        stderr = done.stderr.decode("utf-8", "replace").strip()
-        if done.returncode != 0:
-            raise self._unreachable(stderr or f"vppctl ended with {done.returncode}")
-        answer = clean(done.stdout.decode("utf-8", "replace"))
+        if done.rc != 0:
+            raise self._unreachable(done.stderr.strip() or f"vppctl ended with {done.rc}")
+        answer = clean(done.stdout)
         line = error_line(command, answer)
         if line is not None:
             kind = kind_of(line)

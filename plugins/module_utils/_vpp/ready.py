@@ -13,10 +13,10 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-import subprocess
 import time
 import typing as t
 
+from ansible_collections.fastpath.bench.plugins.module_utils._common import command
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp.cli import Vppctl
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp.errors import VppError, VppPapiMissing
@@ -76,10 +76,9 @@ def parse_unit(text: str) -> UnitState:
 
 def _run(arguments: list[str], timeout_s: float = 10.0) -> str:
     try:
-        done = subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise BenchError(f"{arguments[0]} did not answer: {error}", code="no_systemd") from error
-    return done.stdout.decode("utf-8", "replace")
+        return command.run(arguments, limit_s=timeout_s).ended().stdout
+    except command.CommandError as error:
+        raise BenchError(error.what, remedy=error.remedy, code="no_systemd") from error
 
 
 def unit_state(unit: str) -> UnitState:
