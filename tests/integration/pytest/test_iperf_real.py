@@ -372,7 +372,10 @@ def test_a_tool_that_does_not_end_is_ended_with_its_children(bed: Bed, tmp_path:
     assert record["ended"] - record["started"] < 3
     child = int((tmp_path / "child").read_text(encoding="utf-8"))
     status = pathlib.Path(f"/proc/{child}/status")
-    assert not status.exists() or "(zombie)" in status.read_text(encoding="utf-8")
+    deadline = time.monotonic() + 5  # it was killed, but a busy machine may not have got to it yet
+    while status.exists() and "(zombie)" not in status.read_text(encoding="utf-8"):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_a_tool_too_old_is_named_with_what_is_needed(bed: Bed, tmp_path: pathlib.Path) -> None:
@@ -384,13 +387,12 @@ def test_a_tool_too_old_is_named_with_what_is_needed(bed: Bed, tmp_path: pathlib
     assert forward["code"] != "tool_too_old"
 
 
-def test_an_absent_tool_is_named(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "/nonexistent")
+def test_an_absent_tool_is_named(bed: Bed) -> None:
     with pytest.raises(BenchError) as caught:
         iperf.run_trial(trial(), program="iperf-that-is-not-there")
     assert caught.value.code == "tool_absent"
     with pytest.raises(BenchError, match="not on this host"):
-        runner.find_program("iperf")
+        runner.find_program("iperf-that-is-not-there")
 
 
 def test_a_full_disk_costs_no_result(bed: Bed, tmp_path: pathlib.Path) -> None:
