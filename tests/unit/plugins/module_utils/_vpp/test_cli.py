@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import socket
 import stat
@@ -89,7 +90,8 @@ def test_answers_are_no_refusals(command, name):
 
 
 def test_a_terminal_session_is_stripped_to_its_answers():
-    text = cli.clean((FIXTURES / "pty-session-26.06.txt").read_bytes().decode())
+    # Kept as JSON: carriage returns and colours belong to the recording.
+    text = cli.clean("".join(json.loads((FIXTURES / "pty-session-26.06.json").read_text(encoding="utf-8"))))
     assert "\x1b" not in text
     assert "\r" not in text
     assert "vpp#" not in text
@@ -99,7 +101,8 @@ def test_a_terminal_session_is_stripped_to_its_answers():
 
 
 def test_a_piped_session_is_stripped_too():
-    text = cli.clean((FIXTURES / "piped-session-26.06.txt").read_bytes().decode())
+    recorded = (FIXTURES / "piped-session-26.06.txt").read_text(encoding="utf-8")
+    text = cli.clean(recorded.replace("\n", "\r\n"))  # as VPP ends its lines
     assert "\r" not in text
     assert text.splitlines()[0].startswith("vpp v26.06")
 
