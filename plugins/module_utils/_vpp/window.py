@@ -152,9 +152,9 @@ class _Index:
                 self.nodes.append((at, number))
 
     def why_absent(self, start: float, end: float) -> str | None:
-        """VPP was away at some time in the window, or around its edges."""
+        """VPP was away at some time in the window."""
         for at, why in self.absent:
-            if start - 1.0 <= at <= end + 1.0:
+            if start <= at <= end:
                 return why
         return None
 
