@@ -19,8 +19,10 @@ description:
 attributes:
   check_mode:
     support: full
+    description: The file is judged and not written. A group or program that an earlier task would bring may be missing.
   diff_mode:
     support: full
+    description: The file before and after.
 author:
   - fastpath.bench contributors (@fastpath)
 options:
