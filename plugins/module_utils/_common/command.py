@@ -124,17 +124,8 @@ def start(
     argv: t.Sequence[str], *, with_stdin: bool = False, env: t.Mapping[str, str] | None = None
 ) -> subprocess.Popen[bytes]:
     """Set a command going whose output is read; for :func:`finish`, or for a caller who reads it piece by piece."""
-    try:
-        return subprocess.Popen(
-            list(argv),
-            stdin=subprocess.PIPE if with_stdin else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            env={**os.environ, "PATH": search_path(), "LC_ALL": "C", **(env or {})},
-        )
-    except OSError as error:
-        raise _not_started(argv, error) from error
+    variables = {**os.environ, "PATH": search_path(), "LC_ALL": "C", **(env or {})}
+    return _open(argv, subprocess.PIPE if with_stdin else subprocess.DEVNULL, subprocess.PIPE, env=variables)
 
 
 def finish(process: subprocess.Popen[bytes], *, limit_s: float, stdin: str | None = None) -> Result:
@@ -161,18 +152,8 @@ def finish(process: subprocess.Popen[bytes], *, limit_s: float, stdin: str | Non
 
 def spawn(argv: t.Sequence[str]) -> subprocess.Popen[bytes]:
     """Set a command going that outlives its caller: it keeps none of the caller's files, terminal or variables."""
-    try:
-        return subprocess.Popen(
-            list(argv),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            cwd="/",
-            env={"PATH": SYSTEM_PATH, "LC_ALL": "C"},
-        )
-    except OSError as error:
-        raise _not_started(argv, error) from error
+    variables = {"PATH": SYSTEM_PATH, "LC_ALL": "C"}
+    return _open(argv, subprocess.DEVNULL, subprocess.DEVNULL, env=variables, cwd="/")
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
@@ -195,12 +176,22 @@ def _last_words(process: subprocess.Popen[bytes]) -> tuple[bytes | None, bytes |
         return expired.output, expired.stderr
 
 
-def _not_started(argv: t.Sequence[str], error: OSError) -> CommandError:
-    if isinstance(error, FileNotFoundError):
-        return CommandError(
+def _open(
+    argv: t.Sequence[str], stdin: int, output: int, *, env: t.Mapping[str, str], cwd: str | None = None
+) -> subprocess.Popen[bytes]:
+    try:
+        # ansible-test wants AnsibleModule.run_command in what modules use. These libraries work without an
+        # AnsibleModule, as in action plugins, and follow a tool while it runs. This is the one place that starts any.
+        return subprocess.Popen(  # pylint: disable=ansible-bad-function
+            list(argv), stdin=stdin, stdout=output, stderr=output, start_new_session=True, env=env, cwd=cwd
+        )
+    except FileNotFoundError as error:
+        raise CommandError(
             f"{argv[0]} is not installed",
             argv=argv,
             remedy=f"Install the package that has {os.path.basename(argv[0])}",
             code="tool_absent",
-        )
-    return CommandError(f"{argv[0]} cannot be started: {error.strerror or error}", argv=argv, code="tool_refused")
+        ) from error
+    except OSError as error:
+        said = f"{argv[0]} cannot be started: {error.strerror or error}"
+        raise CommandError(said, argv=argv, code="tool_refused") from error
