@@ -15,8 +15,8 @@ description:
     counts them.
   - When it is stopped it is told the windows in which traffic ran, by the clock of whoever sent the traffic, and
     reports for each window what this host did meanwhile.
-  - A counter's value at an edge of a window is taken by straight line between the two samples around the edge.
-    Nothing is extrapolated. What is not known is null with a reason, never 0.
+  - What is reported is the difference between the first and the last sample within the window. Nothing is drawn between
+    samples, as traffic begins and ends there. What is not known is null with a reason, never 0.
   - The recorder ends by itself after O(max_duration_s), also when nobody stops it.
 attributes:
   check_mode:
@@ -174,8 +174,8 @@ windows:
       type: str
     window:
       description:
-        - C(start) and C(end) as asked, C(counted_s), the time that was counted, and C(clipped_s), by how much an
-          edge was moved onto the samples (always less than one interval on each side).
+        - C(start) and C(end) as asked, C(counted_s), the time between the samples that were counted, which all counts
+          refer to, and C(clipped_s), by how much less that is (mostly less than one interval on each side).
       type: dict
     samples:
       description: Number of samples within the window.
@@ -199,7 +199,9 @@ windows:
           C(rx_rate_bps), C(rx_mean_frame_bytes), the same with C(tx_) (but for C(missed_errors)), C(mtu_bytes),
           C(speed_bps), C(queues), C(queues_reason) and C(reason).
         - Bytes are those of the frame with its link header and without its check sequence, as Linux counts them.
-        - C(queues) has C(rx) and C(tx), and in each by queue number C(packets) and C(bytes). Each direction, and the
+        - C(speed_bps) is null for a virtual interface. Whatever speed veth names, it is no limit.
+        - C(queues) has C(rx) and C(tx), and in each by queue number C(packets) and C(bytes), and C(counted_s), the time
+          that these refer to. Each direction, and the
           whole, is null when the driver does not count all packets that way, and C(queues_reason) says so. (veth counts
           per queue only what it polls for, so only with GRO on.)
       type: dict

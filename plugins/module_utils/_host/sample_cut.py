@@ -3,11 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Windows cut out of a recording of counters.
 
-How a window is cut. Counters only grow, so a counter's value at an instant
-between two samples lies between their values; it is taken by straight line
-between the two samples around each edge of the window, and what is reported is
-the difference of the two edges. Spacing comes from the monotonic clock.
-Nothing is extrapolated: a window that the samples do not cover has no numbers.
+How a window is cut. What is reported is the difference between the first and
+the last sample within the window, over the time between them. Nothing is drawn
+between two samples: traffic begins and ends there, and a straight line would
+count a part of the pause, or of the next trial, as the window's. So a count is
+that of ``counted_s`` seconds, which is up to two intervals less than the window.
+A window that the samples do not cover has no numbers. Time is the monotonic clock's.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ from ansible_collections.fastpath.bench.plugins.module_utils._vpp import window 
 SCHEMA = 1
 #: A jump of the wall clock against the monotonic one; slewing stays far below this between two samples.
 STEP_S = 0.02
+#: A sample this close outside the edge of a window is on it: clocks do not agree better.
+_EDGE_S = 0.001
+#: The samples must cover this part of a window, or what they say may be another thing than what went on.
+_LEAST_PART = 0.4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,10 +42,7 @@ class Window:
 
 @dataclasses.dataclass(frozen=True)
 class _Place:
-    """Where a window lies among the samples, on the monotonic clock.
-
-    ``low`` is the first sample after ``start``, ``high`` the first at or after ``end``.
-    """
+    """What of a window is counted: from sample ``low`` to sample ``high``, and their times by the monotonic clock."""
 
     start: float
     end: float
@@ -280,7 +282,7 @@ class Recording:
         needed: set[int] = set()
         for place in places.values():
             if isinstance(place, _Place):
-                needed.update((place.low - 1, place.low, place.high - 1, place.high))
+                needed.update((place.low, place.high))
         states, tracks = self._states(needed)
         reports: dict[str, dict[str, t.Any]] = {}
         for window in windows:
@@ -322,10 +324,19 @@ class Recording:
         reason = self._not_covered(end - start, early, late)
         if reason:
             return reason
-        start, end = max(start, first), min(end, last)
-        low = min(max(1, bisect.bisect_right(self.times, start)), len(self.times) - 1)
-        high = max(1, bisect.bisect_left(self.times, end))
-        return _Place(start, end, early + late, low, high)
+        found = _within(self.times, start, end)
+        if found is None:
+            return self._too_few(start, end)
+        low, high = found
+        counted = self.times[high] - self.times[low]
+        return _Place(self.times[low], self.times[high], max(0.0, end - start - counted), low, high)
+
+    def _too_few(self, start: float, end: float) -> str:
+        inside = sum(1 for at in self.times if start <= at <= end)
+        return (
+            f"{inside} samples were taken in the window's {end - start:.2f} s, of which they cover less than "
+            f"{_LEAST_PART:.0%}: the recorder did not get the CPU in time"
+        )
 
     def _not_covered(self, length: float, early: float, late: float) -> str | None:
         interval = float(self.header["interval_s"])
@@ -391,8 +402,8 @@ class Recording:
 
     def _report(self, states: dict[int, _State], tracks: dict[str, _InterfaceTrack], place: _Place) -> dict[str, t.Any]:
         low, high = place.low, place.high
-        edges = _Edges(states[low - 1], states[low], place.start, states[high - 1], states[high], place.end)
-        gaps = [self.times[index] - self.times[index - 1] for index in range(low, high + 1)]
+        edges = _Edges(states[low], states[high])
+        gaps = [self.times[index] - self.times[index - 1] for index in range(low + 1, high + 1)]
         names = self.header["counters"]
         online = set(states[high].cpu)
         return {
@@ -402,9 +413,9 @@ class Recording:
             },
             "softnet": _softnet_report(edges, online),
             "softirqs": _softirq_report(edges, online),
-            "samples": sum(1 for at in self.times[low - 1 : high + 1] if place.start <= at <= place.end),
+            "samples": high - low + 1,
             "interval_s": self.interval_s,
-            "largest_gap_s": round(max(gaps), 6) if gaps else None,
+            "largest_gap_s": round(max(gaps), 6),
             "reason": None,
         }
 
@@ -413,20 +424,20 @@ class Recording:
     ) -> dict[str, t.Any]:
         low, high = bracket
         link = self.header["links"][name]
-        reason = track.broken(self.times[low - 1], self.times[high])
+        reason = track.broken(self.times[low], self.times[high])
         deltas = None if reason else edges.deltas(lambda state: state.interfaces.get(name))
         if deltas is None:
             nothing = dict.fromkeys((*names, *_DERIVED))
             reason = reason or "it was not read"
             return {**nothing, **link, **_no_queues(reason), "reason": reason}
-        report: dict[str, t.Any] = {**{counter: round(delta) for counter, delta in zip(names, deltas)}, **link}
+        report: dict[str, t.Any] = {**dict(zip(names, deltas)), **link}
         value = dict(zip(names, deltas))
         for way in ("rx", "tx"):
             packets, size = value[f"{way}_packets"], value[f"{way}_bytes"]
             report[f"{way}_packet_rate"] = round(packets / edges.seconds, 3)
             report[f"{way}_rate_bps"] = round(8 * size / edges.seconds, 3)
             # No frame, no size: unknown, not 0.
-            report[f"{way}_mean_frame_bytes"] = round(size / packets, 2) if round(packets) else None
+            report[f"{way}_mean_frame_bytes"] = round(size / packets, 2) if packets else None
         queues = self._queue_report(name, edges.start, edges.end)
         report.update(_trusted_queues(queues, report) if isinstance(queues, dict) else _no_queues(queues))
         report["reason"] = None
@@ -438,25 +449,17 @@ class Recording:
         if not what:
             return "the driver does not count per queue, or it was switched off (queue_interval_s)"
         read = [(at, queues[name]) for at, queues in self._queue_samples if queues.get(name) is not None]
-        times = [at for at, _values in read]
-        # An edge may lie before the first or after the last of them by the time between two readings of one sample.
-        slack = float(self.header["interval_s"])
-        if len(times) < 2 or times[0] > start + slack or times[-1] < end - slack:
-            return "the queues were not read around the window"
-        low = min(max(1, bisect.bisect_right(times, start)), len(times) - 1)
-        high = min(max(1, bisect.bisect_left(times, end)), len(times) - 1)
-        # They are read less often than the rest when the driver is slow, and a straight line over a gap that is
-        # long against the window would be a guess.
-        gap = max(times[low] - times[low - 1], times[high] - times[high - 1])
-        if gap > (end - start) / 2:
-            return f"the queues were read only every {gap:.2f} s, too rarely for this window"
-        for (_t0, before), (_t1, now) in zip(read[low - 1 : high], read[low : high + 1]):
+        # They are read after the rest of the sample, and less often when the driver is slow.
+        slack = float(self.header["interval_s"]) / 2
+        found = _within([at for at, _values in read], start - slack, end + slack, least_s=_LEAST_PART * (end - start))
+        if found is None:
+            return "the queues were not read often enough around the window"
+        low, high = found
+        for (_t0, before), (_t1, now) in zip(read[low:high], read[low + 1 : high + 1]):
             if len(before) != len(now) or any(b > n for b, n in zip(before, now)):
                 return "the counters of the queues were reset"
-        begin = _between(times[low - 1], read[low - 1][1], times[low], read[low][1], max(start, times[0]))
-        finish = _between(times[high - 1], read[high - 1][1], times[high], read[high][1], min(end, times[-1]))
-        report: dict[str, t.Any] = {"rx": {}, "tx": {}}
-        for (way, queue, unit), first, last in zip(what, begin, finish):
+        report: dict[str, t.Any] = {"rx": {}, "tx": {}, "counted_s": round(read[high][0] - read[low][0], 6)}
+        for (way, queue, unit), first, last in zip(what, read[low][1], read[high][1]):
             report[way].setdefault(str(queue), {"packets": None, "bytes": None})[unit] = round(last - first)
         return report
 
@@ -483,60 +486,63 @@ def _no_queues(reason: str) -> dict[str, t.Any]:
 def _trusted_queues(queues: dict[str, t.Any], interface: dict[str, t.Any]) -> dict[str, t.Any]:
     """Drop a direction in which the driver does not count all packets: veth counts only what it polls for."""
     reasons = []
-    for way, found in queues.items():
-        packets = [queue["packets"] for queue in found.values() if queue["packets"] is not None]
+    for way in ("rx", "tx"):
+        packets = [queue["packets"] for queue in queues[way].values() if queue["packets"] is not None]
+        expected = interface[f"{way}_packet_rate"] * queues["counted_s"]
         if not packets:
             queues[way] = None
             reasons.append(f"{way}: the driver does not count packets per queue")
-        elif sum(packets) < _QUEUE_SHARE * interface[f"{way}_packets"]:
+        elif sum(packets) < _QUEUE_SHARE * expected:
             queues[way] = None
-            reasons.append(
-                f"{way}: the driver counted {sum(packets)} of {interface[f'{way}_packets']} packets per queue"
-            )
-    known = any(found is not None for found in queues.values())
+            reasons.append(f"{way}: the driver counted {sum(packets)} of {expected:.0f} packets per queue")
+    known = any(queues[way] is not None for way in ("rx", "tx"))
     return {"queues": queues if known else None, "queues_reason": "; ".join(reasons) or None}
 
 
-def _between(
-    before_at: float, before: t.Sequence[float], after_at: float, after: t.Sequence[float], at: float
-) -> list[float]:
-    part = (at - before_at) / (after_at - before_at) if after_at > before_at else 1.0
-    return [low + part * (high - low) for low, high in zip(before, after)]
+def _within(
+    times: t.Sequence[float], start: float, end: float, *, least_s: float | None = None
+) -> tuple[int, int] | None:
+    """The first and the last of ``times`` that lie in the span; None when they cover too little of it."""
+    low = bisect.bisect_left(times, start - _EDGE_S)
+    high = bisect.bisect_right(times, end + _EDGE_S) - 1
+    least = _LEAST_PART * (end - start) if least_s is None else least_s
+    return (low, high) if high > low and times[high] - times[low] >= least else None
 
 
 @dataclasses.dataclass(frozen=True)
 class _Edges:
-    """The two samples around each edge of a window."""
+    """The first and the last sample of what is counted."""
 
-    start_before: _State
-    start_after: _State
-    start: float
-    end_before: _State
-    end_after: _State
-    end: float
+    first: _State
+    last: _State
+
+    @property
+    def start(self) -> float:
+        return self.first.at
+
+    @property
+    def end(self) -> float:
+        return self.last.at
 
     @property
     def seconds(self) -> float:
-        return self.end - self.start
+        return self.last.at - self.first.at
 
-    def deltas(self, pick: t.Callable[[_State], t.Sequence[int] | None]) -> list[float] | None:
-        """How much each counter grew within the window; None when a sample lacks it."""
-        around = [pick(state) for state in (self.start_before, self.start_after, self.end_before, self.end_after)]
-        if any(values is None for values in around):
+    def deltas(self, pick: t.Callable[[_State], t.Sequence[int] | None]) -> list[int] | None:
+        """How much each counter grew; None when a sample lacks it."""
+        first, last = pick(self.first), pick(self.last)
+        if first is None or last is None:
             return None
-        first, second, third, fourth = t.cast("list[t.Sequence[int]]", around)
-        begin = _between(self.start_before.at, first, self.start_after.at, second, self.start)
-        finish = _between(self.end_before.at, third, self.end_after.at, fourth, self.end)
-        return [high - low for low, high in zip(begin, finish)]
+        return [after - before for before, after in zip(first, last)]
 
 
 def _cpu_report(edges: _Edges) -> dict[str, t.Any]:
     cpus: list[dict[str, t.Any]] = []
-    for cpu in sorted(set(edges.start_before.cpu) | set(edges.end_after.cpu)):
+    for cpu in sorted(set(edges.first.cpu) | set(edges.last.cpu)):
         deltas = edges.deltas(lambda state, cpu=cpu: state.cpu.get(cpu))  # type: ignore[misc]
         # Idle and iowait are estimates that the kernel corrects downwards now and then.
-        parts = None if deltas is None else [max(0.0, delta) for delta in deltas]
-        total = sum(parts) if parts else 0.0
+        parts = None if deltas is None else [max(0, delta) for delta in deltas]
+        total = sum(parts) if parts else 0
         if parts is None or total <= 0:
             reason = "it was offline for a part of the window" if parts is None else "its clock did not advance"
             cpus.append({"cpu": cpu, **dict.fromkeys((*procfs.CPU_FIELDS, "busy")), "reason": reason})
@@ -581,7 +587,7 @@ def _softnet_report(edges: _Edges, online: set[int]) -> dict[str, t.Any]:
     cpus: list[dict[str, t.Any]] = []
     for cpu in sorted(online):
         deltas = edges.deltas(lambda state, cpu=cpu: state.softnet.get(cpu))  # type: ignore[misc]
-        values = [None] * len(_SOFTNET) if deltas is None else [round(delta) for delta in deltas]
+        values = [None] * len(_SOFTNET) if deltas is None else deltas
         cpus.append({"cpu": cpu, **dict(zip(_SOFTNET, values))})
     complete = bool(cpus) and all(entry["processed"] is not None for entry in cpus)
     totals = {name: sum(entry[name] for entry in cpus) if complete else None for name in _SOFTNET}
@@ -592,6 +598,6 @@ def _softirq_report(edges: _Edges, online: set[int]) -> list[dict[str, t.Any]]:
     report = []
     for cpu in sorted(online):
         deltas = edges.deltas(lambda state, cpu=cpu: state.softirqs.get(cpu))  # type: ignore[misc]
-        net_tx, net_rx = (None, None) if deltas is None else (round(deltas[0]), round(deltas[1]))
+        net_tx, net_rx = (None, None) if deltas is None else deltas
         report.append({"cpu": cpu, "net_tx": net_tx, "net_rx": net_rx})
     return report

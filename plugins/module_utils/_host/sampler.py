@@ -133,6 +133,9 @@ class _Interface:
         self.mtu_bytes = self.speed_bps = None
         with contextlib.suppress(OSError, ValueError):
             self.mtu_bytes = int(read_text(os.path.join(self._base, "mtu")))
+        # A virtual interface has no device, and whatever speed it names (veth: 10 Gbit/s) is no limit.
+        if not os.path.exists(os.path.join(self._base, "device")):
+            return
         # Refused while the link is down, and -1 where the driver does not know.
         with contextlib.suppress(OSError, ValueError):
             speed = int(read_text(os.path.join(self._base, "speed")))

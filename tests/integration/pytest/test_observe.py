@@ -242,10 +242,11 @@ def test_counters_are_exactly_those_of_the_kernel(net, sampling):
     assert there["rx_mean_frame_bytes"] == pytest.approx(972 + 8 + 20 + 14, abs=3)
     busy = result["windows"]["busy"]
     length = sent["end"] - sent["begin"]
-    assert busy["window"]["counted_s"] == pytest.approx(length, abs=1e-3)
-    # Both edges lie in traffic's beginning and end, so at most an interval's worth goes to either side.
-    assert busy["interfaces"]["eth1"]["rx_packet_rate"] == pytest.approx(4000 / length, rel=0.25)
-    assert busy["softnet"]["processed"] >= 4000 * 0.75
+    counted = busy["window"]["counted_s"]
+    assert length / 2 < counted <= length + 0.002
+    # The samples lie within the traffic, so the rate is the sender's own, whatever lies beside the window.
+    assert busy["interfaces"]["eth1"]["rx_packet_rate"] == pytest.approx(4000 / length, rel=0.15)
+    assert busy["softnet"]["processed"] >= 4000 * 0.8 * counted / length
     assert 0 < busy["cpu"]["mean_busy"] <= 1
     assert sum(cpu["net_rx"] for cpu in busy["softirqs"]) > 0
     # 2 CPUs in the lab, 3 interfaces at most: the recorder must not show in what it records.

@@ -72,13 +72,13 @@ class Script:
         return self.recording(clock.pop("died", None)).cut([Window("w", EPOCH + start, EPOCH + end)], **clock)["w"]
 
 
-def test_window_between_samples_is_interpolated():
+def test_window_between_samples_counts_whole_intervals():
     report = Script().cut(102.25, 106.75)
     interface = report["interfaces"]["eth1"]
     assert report["reason"] is None
-    assert report["window"] == {"start": EPOCH + 102.25, "end": EPOCH + 106.75, "counted_s": 4.5, "clipped_s": 0.0}
+    assert report["window"] == {"start": EPOCH + 102.25, "end": EPOCH + 106.75, "counted_s": 3.0, "clipped_s": 1.5}
     assert report["samples"] == 4
-    assert (interface["rx_packets"], interface["rx_bytes"]) == (4500, 450_000)
+    assert (interface["rx_packets"], interface["rx_bytes"]) == (3000, 300_000)
     assert interface["rx_packet_rate"] == pytest.approx(1000)
     assert interface["rx_rate_bps"] == pytest.approx(800_000)
     assert interface["rx_mean_frame_bytes"] == 100
@@ -93,21 +93,40 @@ def test_window_between_samples_is_interpolated():
     }  # fmt: skip
     assert cpu["busiest"] == {"cpu": 0, "busy": 0.4, "softirq": 0.3}
     assert cpu["mean_busy"] == 0.4
-    assert report["softnet"]["processed"] == 2 * 2250
-    assert report["softnet"]["time_squeeze"] == 2 * round(4.5)
-    assert report["softnet"]["cpus"][1]["processed"] == 2250
-    assert report["softirqs"][0] == {"cpu": 0, "net_tx": 0, "net_rx": 225}
+    assert report["softnet"]["processed"] == 2 * 1500
+    assert report["softnet"]["time_squeeze"] == 2 * 3
+    assert report["softnet"]["cpus"][1]["processed"] == 1500
+    assert report["softirqs"][0] == {"cpu": 0, "net_tx": 0, "net_rx": 150}
 
 
 def test_window_on_samples_is_exact():
     assert Script().cut(102, 106)["interfaces"]["eth1"]["rx_packets"] == 4000
 
 
+def test_what_goes_on_beside_a_window_is_not_counted():
+    """Small packets until 106.2, then the next trial's large segments: nothing of them, and nothing of the pause."""
+    script = Script()
+    script.set("rx_packets", {second: 6200 if second > 6 else 1000 * second for second in range(11)})
+    script.set("rx_bytes", {second: 620_000 + 10**8 * (second - 6) for second in range(7, 11)})
+    interface = script.cut(102.25, 106.15)["interfaces"]["eth1"]
+    assert interface["rx_packet_rate"] == 1000
+    assert interface["rx_mean_frame_bytes"] == 100
+
+
+def test_too_few_samples_in_a_window_are_no_numbers():
+    script = Script()
+    del script.samples[3:7]
+    report = script.cut(102.5, 107.5)
+    assert report["interfaces"] is None
+    assert "1 samples were taken in the window's 5.00 s" in report["reason"]
+    assert script.cut(101.5, 108.5)["interfaces"]["eth1"]["rx_packets"] == 6000
+
+
 @pytest.mark.parametrize("offset", [-3600.0, -0.5, 0.75, 86400.0])
 def test_window_of_another_clock(offset):
     """The client's clock minus this host's: a client ahead by 0.75 s says 103 where this host says 102.25."""
     report = Script().cut(102.25 + offset, 106.75 + offset, clock_offset_s=offset)
-    assert report["interfaces"]["eth1"]["rx_packets"] == 4500
+    assert report["interfaces"]["eth1"]["rx_packets"] == 3000
 
 
 def test_edges_just_outside_are_clipped_and_said():
@@ -191,7 +210,7 @@ def test_interface_that_vanishes_and_comes_back():
     for second in range(6, 11):
         script.samples[second]["if"]["eth1"][0] = 9
     assert script.cut(101, 103)["interfaces"]["eth1"]["rx_packets"] == 2000
-    for start, end in ((101, 104.5), (104.2, 107), (101, 109), (103.5, 105.6)):
+    for start, end in ((101, 104.5), (104.2, 107), (101, 109), (103.5, 106.6)):
         interface = script.cut(start, end)["interfaces"]["eth1"]
         assert (interface["rx_packets"], interface["reason"]) == (None, "the interface was not there")
     assert script.cut(106, 110)["interfaces"]["eth1"]["rx_packets"] == 4000
@@ -317,17 +336,18 @@ def test_queues():
         )
     queues = script.cut(101, 109)["interfaces"]["eth1"]["queues"]
     assert queues == {
-        "rx": {"0": {"packets": 7200, "bytes": 720000}, "1": {"packets": 800, "bytes": None}},
+        "rx": {"0": {"packets": 5400, "bytes": 540000}, "1": {"packets": 600, "bytes": None}},
         "tx": {"0": {"packets": 0, "bytes": None}},
+        "counted_s": 6.0,
     }
     assert script.cut(101, 109)["interfaces"]["eth1"]["queues_reason"] is None
     for second in (4, 6, 8, 10):
         script.samples[second]["queues"]["eth1"][0] = 0
     interface = script.cut(101, 109)["interfaces"]["eth1"]
     assert (interface["queues"], interface["queues_reason"]) == (None, "the counters of the queues were reset")
-    assert "only every 2.00 s" in script.cut(105, 108)["interfaces"]["eth1"]["queues_reason"]
+    assert "not read often enough" in script.cut(105, 107)["interfaces"]["eth1"]["queues_reason"]
     assert (
-        script.cut(105, 109)["interfaces"]["eth1"]["queues_reason"]
+        script.cut(104, 109)["interfaces"]["eth1"]["queues_reason"]
         == "rx: the driver counted 400 of 4000 packets per queue"
     )
 
@@ -391,6 +411,7 @@ def test_recorder_keeps_what_changed(tree):
     recorder = sampler.Recorder(sampler.Settings("s", ("eth0", "veth7", "eth0")), root=str(tree), ask=None)
     assert recorder.header()["interfaces"] == ["eth0", "veth7"]
     assert recorder.header()["links"]["eth0"] == {"mtu_bytes": 1500, "speed_bps": 25e9}
+    assert recorder.header()["links"]["veth7"] == {"mtu_bytes": 1500, "speed_bps": None}, "a speed that is no limit"
     first = recorder.sample()
     assert len(first["softnet"]) == 256
     assert first["stat"].splitlines()[-1] == "cpu255 255 0 0 0 0 0 0 0 0 0"
