@@ -15,6 +15,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._bench.plan import 
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.run import (
     dead_runs,
     describe,
+    left_datapaths,
     open_run,
     plan_result,
 )
@@ -52,6 +53,8 @@ class ActionModule(ActionBase):
         result.update(changed=run.created, **plan_result(run))
         result["lines"] = describe(run)
         result["dead_runs"] = dead_runs(args["results_dir"], but=run.run_id)
+        broken_off = [*result["dead_runs"], run.run_id] if run.resumed and run.trials else result["dead_runs"]
+        result["left_datapaths"] = left_datapaths(args["results_dir"], broken_off)
         return result
 
     @staticmethod

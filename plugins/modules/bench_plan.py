@@ -106,6 +106,10 @@ dead_runs:
   type: list
   elements: str
   returned: success
+left_datapaths:
+  description: By host, the datapaths that broken-off runs may have left in place, each with C(run), C(role) and C(interfaces).
+  type: dict
+  returned: success
 lines:
   description: The plan for a person.
   type: list

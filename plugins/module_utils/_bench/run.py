@@ -177,6 +177,22 @@ def dead_runs(results_dir: str, but: str) -> list[str]:
     return dead
 
 
+def left_datapaths(results_dir: str, run_ids: t.Iterable[str]) -> dict[str, list[dict[str, t.Any]]]:
+    """By host, the datapaths that broken-off runs may have left in place: run, role and the host's interfaces.
+
+    The settings of a host are in its journal; a datapath that is a program of its own (VPP) is not, and has to be
+    removed by its role.
+    """
+    left: dict[str, list[dict[str, t.Any]]] = {}
+    for run_id in run_ids:
+        for group in RunStore.open(results_dir, run_id).read_run()["groups"]:
+            for host in group["duts"]:
+                entry = {"run": run_id, "role": group["role"], **group["hosts"][host]}
+                if entry["role"] and entry not in left.setdefault(host, []):
+                    left[host].append(entry)
+    return left
+
+
 def abandon(results_dir: str, run_ids: t.Iterable[str]) -> None:
     """Note that nothing of these runs is left on any host, so that they are not looked for again."""
     for run_id in run_ids:
