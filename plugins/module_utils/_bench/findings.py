@@ -38,8 +38,14 @@ SATURATED = 0.95
 IDLE = 0.5
 #: Retransmitted bytes of all bytes, beyond which TCP's figure tells more of the loss than of the path.
 RETRANSMIT_RATIO = 0.01
-#: More received than sent by this much is no effect of where the window was cut.
-RECEIVED_OVER_SENT = 1.05
+#: Over the whole run nothing more can arrive than was sent.
+RECEIVED_OVER_SENT = 1.01
+#: More received than sent or asked for by this much is no effect of where the window was cut: each end cuts it by a
+#: clock of its own, and between them lie buffers.
+OVER_IN_THE_WINDOW = 1.25
+OVER_ASKED = 1.10
+#: Each stream's closing datagrams are counted by one end only.
+CLOSING_PACKETS = 64
 #: TCP's usual payload in a frame of 1518 bytes with time stamps; to turn a count of retransmits into bytes.
 USUAL_SEGMENT_BYTES = 1448
 
@@ -105,6 +111,17 @@ def has_effect(codes: t.Iterable[str], effect: str) -> str | None:
     return next((code for code in codes if code in REGISTRY and REGISTRY[code].effect == effect), None)
 
 
+@dataclasses.dataclass(frozen=True)
+class Counted:
+    """What the sender and the receiver of one direction counted over the whole run."""
+
+    unit: str
+    sent: float
+    received: float
+    #: By how much the one count may be larger for no other reason than how the tool counts.
+    slack: float
+
+
 # -- views --------------------------------------------------------------------------------------------------------
 
 
@@ -135,6 +152,15 @@ class TrialView:
         entry = (self.trial.get("metrics") or {}).get(key)
         value = entry.get("value") if isinstance(entry, t.Mapping) else None
         return value if isinstance(value, (int, float)) else None
+
+    def counts(self, direction: str) -> Counted | None:
+        """What both ends counted over the whole run, if they did: datagrams, or else bytes."""
+        entry = (self.trial.get("counts") or {}).get(direction) or {}
+        for unit, slack in (("packets", CLOSING_PACKETS), ("bytes", 0)):
+            sent, received = entry.get(f"sent_{unit}"), entry.get(f"received_{unit}")
+            if isinstance(sent, (int, float)) and isinstance(received, (int, float)) and sent > 0:
+                return Counted(unit, sent, received, slack)
+        return None
 
     @property
     def headline(self) -> tuple[float | None, str]:
@@ -224,16 +250,20 @@ def _implausible_rate(view: TrialView) -> t.Iterator[str]:
     """More arrived than was sent, than was asked for, or than the link carries. Such a number comes from a report that
     belongs to something else, or from a tool's fault. The trial is not counted."""
     for way in view.directions:
-        for got_name, sent_name, unit in (
-            ("goodput", "sent_rate", "bit/s"),
-            ("forwarding_rate", "sent_packet_rate", "packet/s"),
-            ("forwarding_rate", "offered_rate", "packet/s"),
+        whole_run = view.counts(way)
+        for got_name, sent_name, unit, limit, was in (
+            ("goodput", "sent_rate", "bit/s", OVER_IN_THE_WINDOW, "sent"),
+            ("forwarding_rate", "sent_packet_rate", "packet/s", OVER_IN_THE_WINDOW, "sent"),
+            ("forwarding_rate", "offered_rate", "packet/s", OVER_ASKED, "asked for"),
         ):
             got, sent = view.metric(got_name, way), view.metric(sent_name, way)
-            if got is not None and sent is not None and got > sent * RECEIVED_OVER_SENT:
-                was = "asked for" if sent_name == "offered_rate" else "sent"
-                yield f"{way}: {units.human(got, unit)} received of {units.human(sent, unit)} {was}"
-                break
+            if got is None or sent is None or got <= sent * limit:
+                continue
+            # The ends' counts over the whole run are sure, where their windows are not: see more_received_than_sent.
+            if was == "sent" and whole_run is not None:
+                continue
+            yield f"{way}: {units.human(got, unit)} received of {units.human(sent, unit)} {was}"
+            break
     goodput = max((view.metric("goodput", way) or 0 for way in view.directions), default=0)
     for host, use in view.dut.items():
         ingress = use.ingress
@@ -247,6 +277,19 @@ def _implausible_rate(view: TrialView) -> t.Iterator[str]:
                 f"{units.human(goodput, 'bit/s')} in one direction over {host} {ingress.name}, a link of "
                 f"{units.human(ingress.speed_bps, 'bit/s')} that counted {units.human(counted, 'bit/s')}"
             )
+
+
+@rule(
+    "more_received_than_sent", TRIAL, ERROR, effect=INVALIDATES,
+    remedy="The ends' reports do not belong to one test, or the path duplicates packets: look at the raw output",
+)  # fmt: skip
+def _more_received_than_sent(view: TrialView) -> t.Iterator[str]:
+    """Over the whole run the receiver counted more than the sender. Either the reports belong to two tests, or packets
+    were duplicated on the way. The trial is not counted."""
+    for way in view.directions:
+        counted = view.counts(way)
+        if counted is not None and counted.received > counted.sent * RECEIVED_OVER_SENT + counted.slack:
+            yield f"{way}: {counted.received:,.0f} {counted.unit} received of {counted.sent:,.0f} sent"
 
 
 @rule(
@@ -303,6 +346,34 @@ def _gso_segments(view: TrialView) -> t.Iterator[str]:
                     f"{host} {interface.name}: mean received frame {size:,.0f} bytes, "
                     f"MTU {mtu:,} + {observed.ETHERNET_HEADER_BYTES} bytes of header"
                 )
+
+
+@rule(
+    "fragmented_datagrams", TRIAL, WARNING,
+    remedy="Send datagrams that fit the path's MTU: its bytes less 28 with IPv4 and 48 with IPv6 (option length_bytes)",
+    cannot="a packet rate: each datagram was cut into several frames",
+)  # fmt: skip
+def _fragmented_datagrams(view: TrialView) -> t.Iterator[str]:
+    """A datagram was larger than an interface's MTU allows, so each was cut into fragments. What is counted as one
+    packet was several frames on the way, and one lost frame loses them all."""
+    mtus = [
+        (interface.mtu_bytes, f"{host} {interface.name}")
+        for hosts in (view.endpoints, view.dut)
+        for host, use in hosts.items()
+        for interface in use.interfaces
+        if interface.mtu_bytes and (interface.rx_packets or interface.tx_packets)
+    ]
+    if not mtus:
+        return
+    mtu, where = min(mtus)
+    for way in view.directions:
+        goodput, rate = view.metric("goodput", way), view.metric("forwarding_rate", way)
+        size = goodput / 8 / rate if goodput and rate else 0
+        if size + observed.UDP_HEADER_BYTES > mtu + 0.5:
+            yield (
+                f"{way}: datagrams of {size:,.0f} bytes and {observed.UDP_HEADER_BYTES} bytes of headers, "
+                f"{where} has MTU {mtu:,}"
+            )
 
 
 @rule(

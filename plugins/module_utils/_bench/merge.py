@@ -116,12 +116,27 @@ def merge(
         "tool": record["tool"],
         "headline": headline,
         "metrics": metrics,
+        "counts": _counts(record, report or {}),
         "intervals": _intervals(record, report or {}),
         "dut": {host: sample for host, sample in samples.items() if host in duts},
         "endpoints": {host: sample for host, sample in samples.items() if host not in duts},
         "findings": findings,
         "raw": [],
     }
+
+
+def _counts(client: t.Mapping[str, t.Any], server: t.Mapping[str, t.Any]) -> dict[str, dict[str, float]]:
+    """By direction, what was sent as its sender counted it, and what was received as its receiver did: whole run."""
+    counts: dict[str, dict[str, float]] = {}
+    for direction in ("forward", "reverse"):
+        sender, receiver = (client, server) if direction == "forward" else (server, client)
+        known = {}
+        for end, words in ((sender, ("sent",)), (receiver, ("received", "lost"))):
+            found = (end.get("counts") or {}).get(direction) or {}
+            known.update({key: value for key, value in found.items() if key.startswith(words) and value is not None})
+        if known:
+            counts[direction] = known
+    return counts
 
 
 def _once(findings: list[dict[str, t.Any]]) -> list[dict[str, t.Any]]:

@@ -15,6 +15,8 @@ from collections import abc
 
 #: Bytes of an Ethernet header: what an interface counts on top of its MTU (the FCS is not counted by Linux).
 ETHERNET_HEADER_BYTES = 14
+#: Bytes of the headers of UDP and IPv4, the smaller of the two families.
+UDP_HEADER_BYTES = 28
 
 _KINDS = ("softirq", "irq", "system", "user", "nice", "steal")
 

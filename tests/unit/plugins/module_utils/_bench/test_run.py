@@ -186,6 +186,22 @@ def test_an_unknown_value_is_taken_from_the_other_end():
     assert merged["goodput_forward"]["value"] == 100
 
 
+def test_counts_over_the_whole_run_are_the_senders_and_the_receivers():
+    trial = make_testbeds()[0].trials[0]
+    client = {**record(trial), "counts": {
+        "forward": {"sent_bytes": 100, "sent_packets": None, "received_bytes": 7}, "reverse": {"received_bytes": 50},
+    }}  # fmt: skip
+    server = {"status": "ok", "metrics": {}, "counts": {
+        "forward": {"received_bytes": 90, "sent_bytes": None}, "reverse": {"sent_bytes": 60, "received_bytes": 8},
+    }}  # fmt: skip
+    merged = merge.merge(
+        trial, client, server, testbed="lab", point={}, headline="goodput_forward", samples={}, duts=()
+    )
+    assert merged["counts"] == {
+        "forward": {"sent_bytes": 100, "received_bytes": 90}, "reverse": {"sent_bytes": 60, "received_bytes": 50},
+    }  # fmt: skip
+
+
 def test_a_total_with_an_unknown_part_is_unknown():
     merged = merge.merge_metrics({"goodput_forward": received(None), "goodput_reverse": received(5, "reverse")}, {})
     assert merged["goodput_total"]["value"] is None

@@ -249,9 +249,7 @@ def test_loss_at_the_end_is_seen_by_both_counts() -> None:
     assert ratio[1].value == pytest.approx(0.1)
     assert [item["code"] for item in findings] == ["hidden_loss"]
     server["counts"]["forward"]["received_packets"] = 2000
-    ratio, findings = loss.derived_loss(client, server, "forward")
-    assert ratio is None
-    assert [item["code"] for item in findings] == ["more_received_than_sent"]
+    assert loss.derived_loss(client, server, "forward") == (None, [])
 
 
 def test_a_failed_trial_does_not_stop_the_others(tmp_path: pathlib.Path) -> None:
