@@ -72,7 +72,7 @@ lint-python:
 	cd $(COLLECTIONS) && $(BIN)/mypy --config-file $(CURDIR)/pyproject.toml -p ansible_collections.fastpath.bench.plugins.module_utils
 
 lint-ansible:
-	cd $(LINK) && ANSIBLE_COLLECTIONS_PATH=$(COLLECTIONS) $(BIN)/ansible-lint --profile production --strict --offline
+	cd $(LINK) && PATH="$(BIN):$$PATH" ANSIBLE_COLLECTIONS_PATH=$(COLLECTIONS) $(BIN)/ansible-lint --profile production --strict --offline
 
 # on the newest ansible-core and on the oldest that is supported
 sanity: setup
