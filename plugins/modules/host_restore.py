@@ -46,6 +46,12 @@ options:
     description: Restore also what another owner changed, for example a run that died.
     type: bool
     default: false
+  hold:
+    description:
+      - Keep the host for O(owner) afterwards, also while nothing is changed on it, so that another owner is refused. It
+        is let go by a restore without O(hold) and O(part), and by a restart of the machine.
+    type: bool
+    default: false
   stale_after_s:
     description:
       - Take over by itself when the other owner's last change is at least this long ago. V(0) never does.
@@ -57,6 +63,11 @@ EXAMPLES = r"""
 - name: Put the host back at the end of a run
   fastpath.bench.host_restore:
     owner: "{{ bench_run_id }}"
+
+- name: Have the host for a run from its beginning to its end
+  fastpath.bench.host_restore:
+    owner: "{{ bench_run_id }}"
+    hold: true
 
 - name: Put back what one role changed
   fastpath.bench.host_restore:
@@ -138,6 +149,7 @@ def argument_spec() -> dict[str, t.Any]:
         "part": {"type": "str"},
         "force": {"type": "bool", "default": False},
         "take_over": {"type": "bool", "default": False},
+        "hold": {"type": "bool", "default": False},
         "stale_after_s": {"type": "float", "default": 0},
     }
 

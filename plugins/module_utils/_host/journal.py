@@ -97,11 +97,17 @@ class Entry:
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-    """The run that holds this host, from its first change to its restore."""
+    """The run that holds this host, from its first change to its restore.
+
+    A run that ``held`` it has it also while nothing is changed, till it lets go or the machine restarts: between two
+    set-ups a host looks as if nobody needed it.
+    """
 
     owner: str
     since: float
     last_used: float
+    held: bool = False
+    boot_id: str = ""
 
     def age_s(self, now: float) -> float:
         return max(0.0, now - self.last_used)
@@ -293,7 +299,8 @@ class Journal:
         """Refuse when another run holds this host. A claim on nothing but vanished state holds nothing."""
         if self.claim is None or self.claim.owner == self.owner:
             return
-        if all(self.is_void(entry) for entry in self.entries()):
+        held = self.claim.held and self.claim.boot_id == self.surroundings.boot_id
+        if not held and all(self.is_void(entry) for entry in self.entries()):
             return
         moment = time.time() if now is None else now
         held_s = max(0.0, moment - self.claim.since)
@@ -331,11 +338,21 @@ class Journal:
             entry, causing = self.get(knob), self.get(cause)
             if entry is not None and causing is not None:
                 entry.parts += [part for part in causing.parts if part not in entry.parts]
-        since = self.claim.since if self.claim and self.claim.owner == self.owner else now
-        self.claim = Claim(self.owner, since, now)
+        own = self.claim if self.claim and self.claim.owner == self.owner else None
+        self.claim = self._claim(now, held=own is not None and own.held)
         self._save()
         self.hook("recorded")
         return notes
+
+    def _claim(self, now: float, *, held: bool) -> Claim:
+        since = self.claim.since if self.claim and self.claim.owner == self.owner else now
+        return Claim(self.owner, since, now, held, self.surroundings.boot_id)
+
+    def hold(self) -> None:
+        """Have the host for this owner until :meth:`release`, also while nothing is changed on it."""
+        self._need_lock()
+        self.claim = self._claim(time.time(), held=True)
+        self._save()
 
     def _note(self, knob: Knob, value: Value, wanted: Value, now: float) -> list[str]:
         notes = []
@@ -432,7 +449,7 @@ class Journal:
         self._save()
 
     def _release_when_empty(self) -> None:
-        if not self._entries:
+        if not self._entries and not (self.claim and self.claim.held):
             self.claim = None
 
     def _need_lock(self) -> None:

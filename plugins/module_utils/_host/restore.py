@@ -71,22 +71,24 @@ def restore(
     force: bool = False,
     take_over: bool = False,
     part: str | None = None,
+    hold: bool = False,
 ) -> Restored:
     """Go back to the found values.
 
     :param force: also overwrite what someone else changed since.
     :param take_over: also restore what another run left.
     :param part: only what this part (a role) changed and no other part did too.
+    :param hold: keep the host for the journal's owner afterwards.
     """
     if check_mode:
         journal.load()
         if not take_over:
             journal.check_claim()
         return _Restorer(journal, access, force=force, part=part).judge()
-    if not _has_journal(journal):
+    if not hold and not _has_journal(journal):
         return Restored()
     with journal.locked(take_over=take_over):
-        return _Restorer(journal, access, force=force, part=part).run()
+        return _Restorer(journal, access, force=force, part=part).run(hold=hold)
 
 
 def _has_journal(journal: Journal) -> bool:
@@ -170,7 +172,7 @@ class _Restorer:
         self.result.remaining = len(self.result.conflicts)
         return self.result
 
-    def run(self) -> Restored:
+    def run(self, *, hold: bool = False) -> Restored:
         self.judge()
         ours = {item.entry.name for item in self.items}
         beside = self._beside(ours)
@@ -203,7 +205,9 @@ class _Restorer:
                 remedy=f"{len(ours) - len(left)} others are restored, these stay in the journal: restore again later",
                 code="not_restored",
             )
-        if self.part is None:
+        if hold:
+            self.journal.hold()
+        elif self.part is None:
             self.journal.release()
         return self.result
 

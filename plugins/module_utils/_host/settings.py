@@ -258,7 +258,13 @@ def restore_host(params: Params, *, check_mode: bool) -> Restored:
     if claim is not None and other and 0 < params["stale_after_s"] <= claim.age_s(time.time()):
         take_over = True
     result = restore(
-        journal, Access(), check_mode=check_mode, force=params["force"], take_over=take_over, part=params["part"]
+        journal,
+        Access(),
+        check_mode=check_mode,
+        force=params["force"],
+        take_over=take_over,
+        part=params["part"],
+        hold=params["hold"],
     )
     if claim is not None and other and take_over:
         result.findings.append(

@@ -130,6 +130,32 @@ def test_a_second_run_is_refused_until_the_restore(tmp_path):
     assert reconcile(wish(kernel, value=2), journal(tmp_path, "second")).changed
 
 
+def test_a_run_that_holds_a_host_has_it_between_its_set_ups_too(tmp_path):
+    kernel = FakeKernel()
+    assert not restore(journal(tmp_path, "first"), kernel, hold=True).changes
+    reconcile(wish(kernel), journal(tmp_path, "first"))
+    restore(journal(tmp_path, "first"), kernel, part="x")
+    restore(journal(tmp_path, "first"), kernel, hold=True)
+    assert kernel.params[POLICY] == "0"
+    with pytest.raises(BenchError, match="in use by first"):
+        reconcile(wish(kernel, value=2), journal(tmp_path, "second"))
+    with pytest.raises(BenchError, match="in use by first"):
+        restore(journal(tmp_path, "second"), kernel, hold=True)
+    with pytest.raises(BenchError, match="in use by first"):
+        restore(journal(tmp_path, "second"), kernel)
+    restarted = journal(tmp_path, "second", surroundings=Surroundings("boot-2", "cookie:1"))
+    assert reconcile(wish(kernel, value=2), restarted, check_mode=True).changed
+    restore(journal(tmp_path, "first"), kernel)
+    assert reconcile(wish(kernel, value=2), journal(tmp_path, "second")).changed
+
+
+def test_a_held_host_is_let_go_by_whoever_takes_it_over(tmp_path):
+    kernel = FakeKernel()
+    restore(journal(tmp_path, "dead"), kernel, hold=True)
+    restore(journal(tmp_path, ""), kernel, take_over=True)
+    assert reconcile(wish(kernel), journal(tmp_path, "next")).changed
+
+
 def _hold(folder, ready, release):
     with journal(folder, "holder").locked():
         ready.set()
