@@ -57,13 +57,13 @@ def find_vpp() -> str | None:
     return shutil.which("vpp") or shutil.which("vpp", path="/opt/vpp/bin")
 
 
-def why_not() -> str | None:
-    """Why no VPP can be started here; None when one can."""
+def why_not(*, papi: bool = True) -> str | None:
+    """Why no VPP can be started here; None when one can. ``papi``: this Python itself is to speak to it."""
     if find_vpp() is None:
         return "no vpp: set VPP_BIN, or have it in the PATH or in /opt/vpp/bin"
     if os.geteuid() != 0:
         return "VPP is started as root only"
-    if importlib.util.find_spec("vpp_papi") is None:
+    if papi and importlib.util.find_spec("vpp_papi") is None:
         return "no vpp_papi for this Python"
     return None
 
