@@ -49,7 +49,7 @@ demo: setup
 	@scripts/demo $(DEMO_ARGS)
 
 test: setup
-	$(PYTEST) tests/unit tests/integration -m "not vpp and not vm and not slow" -q -n 2
+	$(PYTEST) tests/unit tests/integration -m "not vpp and not vm and not slow" -q -n 2 --dist loadfile
 
 test-vpp: setup
 	$(PYTEST) tests/unit tests/integration -m vpp -q -rs
