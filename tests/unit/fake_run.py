@@ -41,6 +41,45 @@ def sample(
     }  # fmt: skip
 
 
+def vpp_runtime(
+    vectors_per_call: float | None = 2.08,
+    *,
+    polling: t.Sequence[str] = (),
+    drops: t.Mapping[str, t.Any] | None = None,
+    cpu_ratio: float | None = 0.3,
+    meaning: str = "A few packets a call.",
+    **more: t.Any,
+) -> dict[str, t.Any]:
+    """What VPP did in a trial, as module vpp_runtime documents it: an idle main thread and a worker."""
+    vectors = 80_000 if vectors_per_call else 0
+    ratios = {"vectors_per_call": vectors_per_call, "clocks_per_packet": 1900.5 if vectors_per_call else None}
+    return {
+        "source": "stats_segment",
+        "reason": None,
+        "seconds": 2.0,
+        "threads": [
+            {"thread": 0, "name": "vpp_main", "lcore": 0, "packets": 0, "calls": 0, "vectors": 0,
+             "vectors_per_call": None, "clocks_per_packet": None, "cpu_ratio": 0.05, "batching": "idle", "polling": []},
+            {"thread": 1, "name": "vpp_wk_0", "lcore": 1, "packets": vectors // 8, "vectors": vectors, **ratios,
+             "calls": round(vectors / vectors_per_call) if vectors_per_call else 0, "cpu_ratio": cpu_ratio,
+             "batching": "some", "polling": list(polling)},
+        ],
+        "busiest_thread": 1 if vectors else None,
+        "batching": "some",
+        "meaning": meaning,
+        "nodes": [
+            {"thread": 0, "node": "api-rx-from-ring", "calls": 1, "vectors": 1, "suspends": 0,
+             "vectors_per_call": 1.0, "clocks_per_packet": 9e9},
+            {"thread": 1, "node": "host-eth2-tx", "calls": 900, "vectors": 9_900, "suspends": 0,
+             "vectors_per_call": 11.0, "clocks_per_packet": 1200.4},
+            {"thread": 1, "node": "ip4-lookup", "calls": 900, "vectors": 10_000, "suspends": 0,
+             "vectors_per_call": 11.1, "clocks_per_packet": 31.2},
+        ],
+        "drops": drops or {"packets": 0, "interfaces": {}, "reasons": []},
+        **more,
+    }  # fmt: skip
+
+
 def metric(value: float | None, unit: str, direction: str, kind: str = "received", peak: float | None = None) -> dict:
     layer = None if unit == "count" else "L4"
     return {"value": value, "unit": unit, "layer": layer, "direction": direction, "kind": kind, "peak": peak}

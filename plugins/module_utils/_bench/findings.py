@@ -18,7 +18,7 @@ import statistics
 import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._bench import observed, units
-from ansible_collections.fastpath.bench.plugins.module_utils._bench.observed import HostUse, InterfaceUse
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.observed import HostUse, InterfaceUse, VppUse
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.stats import Summary
 
 INFO, WARNING, ERROR = "info", "warning", "error"
@@ -48,6 +48,10 @@ OVER_ASKED = 1.10
 CLOSING_PACKETS = 64
 #: TCP's usual payload in a frame of 1518 bytes with time stamps; to turn a count of retransmits into bytes.
 USUAL_SEGMENT_BYTES = 1448
+#: Packets a call of VPP's nodes, from which on a thread always finds more waiting than it can take (256 at most).
+VPP_SATURATED = 200.0
+#: Frames lost beyond this are a finding.
+LOSS_RATIO = 0.001
 
 
 @dataclasses.dataclass(frozen=True)
@@ -184,6 +188,8 @@ class PointView:
     #: The same traffic without a DUT: point id and headline.
     direct_id: str | None = None
     direct: Summary | None = None
+    #: DUT to what VPP did there in the trial with the median of vectors per call.
+    vpp: t.Mapping[str, VppUse] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -504,6 +510,49 @@ def _profile_not_effective(view: TrialView) -> t.Iterator[str]:
         yield str(power.get("evidence") or "the profile was applied and did not take effect")
 
 
+@rule(
+    "vpp_saturated", TRIAL, WARNING,
+    remedy="Add workers to VPP (vpp_workers), and receive queues so that each has one",
+)  # fmt: skip
+def _vpp_saturated(view: TrialView) -> t.Iterator[str]:
+    """A thread of VPP handled 200 packets a call or more, of the 256 that fit: there were always more waiting than it
+    could take. VPP is the limit, and the figure is that of so many threads."""
+    for host, use in view.dut.items():
+        for thread in use.vpp.threads if use.vpp else ():
+            if thread.vectors_per_call is not None and thread.vectors_per_call >= VPP_SATURATED:
+                clocks = thread.clocks_per_packet
+                yield f"{host}: {thread.name} {thread.vectors_per_call:.0f} packets a call, of 256 that fit" + (
+                    "" if clocks is None else f", {clocks:,.0f} clocks a packet"
+                )
+
+
+@rule(
+    "vpp_drops", TRIAL, WARNING,
+    remedy="Look at the named node's reason and interface: 'no buffers' asks for more buffers, a full ring or queue "
+    "for a faster way out or more queues, and the rest is mostly a route, neighbour or MTU that does not fit",
+)  # fmt: skip
+def _vpp_drops(view: TrialView) -> t.Iterator[str]:
+    """VPP itself dropped packets during the trial, with the counts of its interfaces and the reasons that its nodes
+    gave. What VPP counts there and is no loss is left out."""
+    for host, use in view.dut.items():
+        if use.vpp and (use.vpp.dropped or use.vpp.lost or use.vpp.reasons):
+            yield f"{host}: {vpp_losses(use.vpp)}"
+
+
+@rule(
+    "af_packet_path", TRIAL, INFO,
+    remedy="For what VPP does on a real card, bind the card to DPDK or a native driver",
+    cannot="what VPP does with a DPDK or native driver: its packets went through af_packet, sockets of the kernel",
+)  # fmt: skip
+def _af_packet_path(view: TrialView) -> t.Iterator[str]:
+    """VPP took its packets from af_packet, so each went through the kernel twice and was copied. The figure is that
+    of this way, and says nothing of a card that VPP drives itself."""
+    for host, use in view.dut.items():
+        taken = sum(node.vectors for node in use.vpp.nodes if node.name == "af-packet-input") if use.vpp else 0
+        if taken:
+            yield f"{host}: af-packet-input took {taken:,} packets"
+
+
 # -- point --------------------------------------------------------------------------------------------------------
 
 
@@ -562,6 +611,39 @@ def _endpoint_limited(view: PointView) -> t.Iterator[str]:
 
 
 @rule(
+    "vpp_not_the_limit", POINT, INFO,
+    remedy="Look at the receive path (queues, ring and block sizes, rx mode, veth, the kernel's share) and at who else "
+    "uses the CPUs of VPP's threads; more workers alone do not help",
+)  # fmt: skip
+def _vpp_not_the_limit(view: PointView) -> t.Iterator[str]:
+    """More was asked of the path than it carried (frames were lost, or it is slower than the direct path), and VPP's
+    threads handled fewer than 16 packets a call, of the 256 that fit. The bottleneck is then the way into VPP and out
+    of it (af_packet, veth, the kernel) or the share of a CPU that VPP's threads get, and not VPP's graph."""
+    short = []
+    if view.loss_ratio is not None and view.loss_ratio > LOSS_RATIO:
+        short.append(f"{units.human(view.loss_ratio, 'ratio')} of the frames lost")
+    ours, theirs = view.headline.median, view.direct.median if view.direct else None
+    if ours and theirs and view.unit in ("bit/s", "packet/s") and ours < ENDPOINT_LIMITED_RATIO * theirs:
+        short.append(f"{100 * ours / theirs:.0f} % of the direct path ({view.direct_id})")
+    if not short:
+        return
+    for host, use in view.vpp.items():
+        # The fullest calls of any thread: one that is short of room is enough for VPP to be the limit.
+        fullest = max(
+            (thread for thread in use.threads if thread.vectors_per_call is not None),
+            key=lambda thread: thread.vectors_per_call or 0,
+            default=None,
+        )
+        if fullest is None or not fullest.vectors_per_call or fullest.vectors_per_call >= observed.FEW_VECTORS:
+            continue
+        share = fullest.cpu_ratio
+        yield (
+            f"{' and '.join(short)}, while {fullest.name} of {host} handled {fullest.vectors_per_call:.3g} packets a "
+            f"call" + ("" if share is None else f" and was on a CPU {100 * share:.0f} % of the time")
+        )
+
+
+@rule(
     "loss_at_overload", POINT, INFO,
     remedy="For throughput with a stated loss, use the throughput search (playbook fastpath.bench.ndr)",
     cannot="RFC 2544 throughput: frames were lost while the rate was measured",
@@ -569,7 +651,7 @@ def _endpoint_limited(view: PointView) -> t.Iterator[str]:
 def _loss_at_overload(view: PointView) -> t.Iterator[str]:
     """More than 0.1 % of the frames were lost. The figure is the forwarding rate under that load (RFC 2285), which is
     not the throughput of RFC 1242, the highest rate without loss."""
-    if view.loss_ratio is not None and view.loss_ratio > 0.001:
+    if view.loss_ratio is not None and view.loss_ratio > LOSS_RATIO:
         load = "the load that was asked for" if view.offered_limited else "as much as the sender could send"
         yield f"{units.human(view.loss_ratio, 'ratio')} of the frames lost on average, offered {load}"
 
@@ -766,6 +848,15 @@ def reference() -> str:
 
 def _mostly(cpu: observed.CpuUse) -> str:
     return f", mostly {cpu.kind} ({100 * cpu.share:.0f} %)" if cpu.kind and cpu.share is not None else ""
+
+
+def vpp_losses(use: VppUse) -> str:
+    """What VPP lost, by interface and by reason: ``eth1 rx-miss 12; ip4-lookup: no route 7``."""
+    return "; ".join(
+        [f"{name} {counter} {count:,}" for (name, counter), count in use.lost.items()]
+        + [f"{node}: {reason} {count:,}" for (node, reason), count in use.reasons.items()]
+        or ([f"{use.dropped:,} dropped"] if use.dropped else [])
+    )
 
 
 def _losses(interface: InterfaceUse) -> str:

@@ -17,6 +17,8 @@ from collections import abc
 ETHERNET_HEADER_BYTES = 14
 #: Bytes of the headers of UDP and IPv4, the smaller of the two families.
 UDP_HEADER_BYTES = 28
+#: Packets a call of VPP's nodes, below which a thread has room: a full call has 256.
+FEW_VECTORS = 16.0
 
 _KINDS = ("softirq", "irq", "system", "user", "nice", "steal")
 
@@ -61,6 +63,73 @@ class InterfaceUse:
 
 
 @dataclasses.dataclass(frozen=True)
+class VppThread:
+    """One of VPP's threads over the trial's window."""
+
+    number: int
+    name: str
+    packets: int
+    vectors: int
+    vectors_per_call: float | None
+    #: Of the time, and not of work alone: what it waited for a CPU while it had packets is in it.
+    clocks_per_packet: float | None
+    cpu_ratio: float | None
+    #: Nodes that were called for nothing as well, which only polling does.
+    polling: tuple[str, ...] = ()
+
+    @property
+    def receives_by(self) -> str | None:
+        """``polling`` or ``interrupt``, None where the counters cannot tell.
+
+        A thread that polls asks again and again for nothing, unless there is always something: with few packets a
+        call and no call for nothing, it was woken by its packets.
+        """
+        if self.polling:
+            return "polling"
+        few = self.vectors_per_call is not None and self.vectors_per_call < FEW_VECTORS
+        return "interrupt" if few else None
+
+
+@dataclasses.dataclass(frozen=True)
+class VppNode:
+    """One node of VPP's graph on one thread."""
+
+    thread: int
+    name: str
+    vectors: int
+    vectors_per_call: float | None
+    clocks_per_packet: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class VppUse:
+    """What VPP did on one host in one trial."""
+
+    threads: tuple[VppThread, ...]
+    #: Those that took the most clocks first.
+    nodes: tuple[VppNode, ...]
+    busiest_number: int | None
+    #: What the vectors per call mean, in words.
+    meaning: str | None
+    #: Packets that VPP's interfaces dropped; None when that is not known.
+    dropped: int | None
+    #: (interface, counter) to packets lost, and (node, reason) to packets; only those that are not 0.
+    lost: t.Mapping[tuple[str, str], int]
+    reasons: t.Mapping[tuple[str, str], int]
+    #: Why there are no figures, when there are none.
+    reason: str | None = None
+
+    @property
+    def busiest(self) -> VppThread | None:
+        return next((thread for thread in self.threads if thread.number == self.busiest_number), None)
+
+    @property
+    def costly_nodes(self) -> tuple[VppNode, ...]:
+        """Nodes of the busiest thread, those that took the most clocks first."""
+        return tuple(node for node in self.nodes if node.thread == self.busiest_number)
+
+
+@dataclasses.dataclass(frozen=True)
 class HostUse:
     """What one host did in one trial."""
 
@@ -73,6 +142,8 @@ class HostUse:
     polls: bool
     #: Why there are no figures, when there are none.
     reason: str | None = None
+    #: What VPP did, where it ran.
+    vpp: VppUse | None = None
 
     @property
     def busiest_cpu(self) -> CpuUse | None:
@@ -116,6 +187,7 @@ def host_use(sample: t.Mapping[str, t.Any]) -> HostUse:
         softnet_squeezed=_count(softnet, "time_squeeze"),
         polls=bool(sample.get("vpp")),
         reason=str(sample["reason"]) if sample.get("reason") else None,
+        vpp=_vpp(sample["vpp"]) if isinstance(sample.get("vpp"), abc.Mapping) else None,
     )
 
 
@@ -200,6 +272,61 @@ def _interface(name: str, counters: t.Mapping[str, t.Any]) -> InterfaceUse:
         mtu_bytes=_count(counters, "mtu_bytes"),
         speed_bps=_number(counters, "speed_bps"),
     )
+
+
+def _vpp(runtime: t.Mapping[str, t.Any]) -> VppUse:
+    """Read what module vpp_runtime documents as ``runtime``."""
+    drops = _mapping(runtime.get("drops"))
+    lost = {
+        (str(name), str(counter)): int(count)
+        for name, counters in sorted(_mapping(drops.get("interfaces")).items())
+        for counter, count in sorted(_mapping(counters).items())
+        if isinstance(count, (int, float)) and count
+    }
+    reasons: dict[tuple[str, str], int] = {}
+    for row in _rows(drops.get("reasons")):
+        count = _count(row, "count")
+        if count:
+            key = (str(row.get("node")), str(row.get("reason")))
+            reasons[key] = reasons.get(key, 0) + count
+    return VppUse(
+        threads=tuple(_vpp_thread(row) for row in _rows(runtime.get("threads"))),
+        nodes=tuple(
+            VppNode(
+                thread=_count(row, "thread") or 0,
+                name=str(row.get("node")),
+                vectors=_count(row, "vectors") or 0,
+                vectors_per_call=_number(row, "vectors_per_call"),
+                clocks_per_packet=_number(row, "clocks_per_packet"),
+            )
+            for row in _rows(runtime.get("nodes"))
+        ),
+        busiest_number=_count(runtime, "busiest_thread"),
+        meaning=str(runtime["meaning"]) if runtime.get("meaning") else None,
+        dropped=_count(drops, "packets"),
+        lost=lost,
+        reasons=reasons,
+        reason=str(runtime["reason"]) if runtime.get("reason") else None,
+    )
+
+
+def _vpp_thread(row: t.Mapping[str, t.Any]) -> VppThread:
+    polling = row.get("polling")
+    number = _count(row, "thread") or 0
+    return VppThread(
+        number=number,
+        name=str(row.get("name") or f"thread {number}"),
+        packets=_count(row, "packets") or 0,
+        vectors=_count(row, "vectors") or 0,
+        vectors_per_call=_number(row, "vectors_per_call"),
+        clocks_per_packet=_number(row, "clocks_per_packet"),
+        cpu_ratio=_number(row, "cpu_ratio"),
+        polling=tuple(map(str, polling)) if isinstance(polling, list) else (),
+    )
+
+
+def _rows(value: t.Any) -> list[t.Mapping[str, t.Any]]:
+    return [row for row in value if isinstance(row, abc.Mapping)] if isinstance(value, list) else []
 
 
 def _total(values: t.Iterable[int | None]) -> int | None:

@@ -14,10 +14,10 @@ import functools
 import statistics
 import typing as t
 
-from ansible_collections.fastpath.bench.plugins.module_utils._bench import findings, stats, units
+from ansible_collections.fastpath.bench.plugins.module_utils._bench import findings, observed, stats, units
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.findings import Finding, PointView, RunView
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.store import SCHEMA, RunStore, Unreadable
-from ansible_collections.fastpath.bench.plugins.module_utils._common.metric import METRICS
+from ansible_collections.fastpath.bench.plugins.module_utils._common.metric import METRICS, metric_key
 
 #: The value of an axis that means nothing at a point, such as the datapath where there is no DUT.
 NONE = "none"
@@ -29,6 +29,8 @@ STATES = (OK, PARTIAL, FAILED, INVALID, SKIPPED, MISSING)
 #: Lines of evidence that are kept of a finding; how often it was seen is always counted.
 EVIDENCE_KEPT = 3
 POINTS_NAMED = 20
+#: Nodes of VPP that are kept of a trial, those that took the most clocks.
+NODES_KEPT = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +42,7 @@ class DutFigures:
     busiest_cpu: str | None = None
     busiest_share: float | None = None
     busiest_kind: str | None = None
+    vpp: observed.VppUse | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -378,7 +381,7 @@ class _Gathered:
         if assessment.status != OK:
             return
         series = self.series.setdefault(point.point_id, {})
-        for name, entry in trial["metrics"].items():
+        for name, entry in (*trial["metrics"].items(), *_vpp_metrics(view)):
             if isinstance(entry, t.Mapping):
                 series.setdefault(str(name), _Series(entry)).add(entry)
 
@@ -442,6 +445,7 @@ def _dut_figures(view: findings.TrialView) -> dict[str, DutFigures]:
             busiest_cpu=cpu.cpu if cpu else None,
             busiest_share=cpu.busy if cpu else None,
             busiest_kind=cpu.kind if cpu else None,
+            vpp=dataclasses.replace(use.vpp, nodes=use.vpp.costly_nodes[:NODES_KEPT]) if use.vpp else None,
         )
     return figures
 
@@ -461,6 +465,55 @@ def median_dut(point: PointSummary) -> dict[str, DutFigures]:
             mean_frame_bytes=_median(figures.mean_frame_bytes for figures in seen),
         )
     return result
+
+
+def _vpp_metrics(view: findings.TrialView) -> list[tuple[str, dict[str, t.Any]]]:
+    """VPP's figures as metrics of the trial: of the busiest thread, with several DUTs of the fullest one."""
+    threads = [use.vpp.busiest for use in view.dut.values() if use.vpp]
+    fullest = max((one for one in threads if one), key=lambda one: one.vectors_per_call or 0, default=None)
+    if fullest is None:
+        return []
+    return [
+        (
+            metric_key(name, view.direction),
+            {"value": value, "unit": "count", "layer": None, "direction": view.direction, "kind": "derived"},
+        )
+        for name, value in (
+            ("vpp_vectors_per_call", fullest.vectors_per_call),
+            ("vpp_clocks_per_packet", fullest.clocks_per_packet),
+        )
+    ]
+
+
+def median_vpp(point: PointSummary) -> dict[str, observed.VppUse]:
+    """Per DUT what VPP did in the trial with the median of vectors per call, with the drops of all that count."""
+    result = {}
+    for host in sorted({host for trial in point.trials for host in trial.dut}):
+        figures = [trial.dut[host].vpp for trial in point.trials if trial.counts and host in trial.dut]
+        seen = [use for use in figures if use is not None]
+        if not seen:
+            continue
+        known = sorted((use for use in seen if use.busiest), key=_fullness)
+        dropped = [use.dropped for use in seen if use.dropped is not None]
+        result[host] = dataclasses.replace(
+            known[(len(known) - 1) // 2] if known else seen[0],
+            dropped=sum(dropped) if dropped else None,
+            lost=_added(use.lost for use in seen),
+            reasons=_added(use.reasons for use in seen),
+        )
+    return result
+
+
+def _fullness(use: observed.VppUse) -> float:
+    return (use.busiest.vectors_per_call or 0) if use.busiest else 0
+
+
+def _added(parts: t.Iterable[t.Mapping[tuple[str, str], int]]) -> dict[tuple[str, str], int]:
+    total: dict[tuple[str, str], int] = {}
+    for part in parts:
+        for key, count in part.items():
+            total[key] = total.get(key, 0) + count
+    return dict(sorted(total.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _median(values: t.Iterable[float | None]) -> float | None:
@@ -547,6 +600,7 @@ def _notice_point(point: PointSummary, direct: PointSummary | None, noticed: _No
         ),
         direct_id=point.direct_id,
         direct=direct.main.summary if direct else None,
+        vpp=median_vpp(point),
     )
     for entry in findings.rules(findings.POINT):
         for finding in entry.findings(view):

@@ -40,6 +40,7 @@ def render(summary: RunSummary, *, with_charts: bool = True) -> str:
         _verdict(summary),
         _results(summary, with_charts=with_charts),
         _dut(summary),
+        _vpp(summary),
         _troubles(summary),
         _other_metrics(summary),
         _trials(summary),
@@ -329,6 +330,29 @@ def _dut(summary: RunSummary) -> Child:
             "tells segments from packets.", class_="note"),
         _table(["Point", "DUT", ("Frames received (L2)", "n"), ("Mean frame (L2)", "n"), "Busiest CPU"], rows),
     )  # fmt: skip
+
+
+def _vpp(summary: RunSummary) -> Child:
+    rows = [
+        [
+            tag("th", _full_label(summary, point), scope="row", title=point.point_id),
+            tag("td", host),
+            *(tag("td", cell, class_="n" if number in (1, 2) else None)
+              for number, cell in enumerate(verdict.vpp_cells(use))),
+        ]
+        for group in layout.groups(summary)
+        for point in group.points
+        for host, use in summaries.median_vpp(point).items()
+    ]  # fmt: skip
+    if not rows:
+        return None
+    heads = [(head, "n") if number in (1, 2) else head for number, head in enumerate(verdict.VPP_HEADS)]
+    return _section(
+        "vpp",
+        "What VPP did",
+        tag("p", verdict.VPP_NOTE, class_="note"),
+        _table(["Point", "DUT", *heads], rows, text=True),
+    )
 
 
 def _troubles(summary: RunSummary) -> Child:

@@ -16,6 +16,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._bench.summary impo
     PointSummary,
     RunSummary,
     median_dut,
+    median_vpp,
 )
 
 _HEADS = (
@@ -39,6 +40,7 @@ def render(summary: RunSummary) -> str:
             right={1, 2, 3, 4, 5, 6, 7},
         )  # fmt: skip
     lines += _dut(summary, several=several)
+    lines += _vpp(summary, several=several)
     troubled = [point for point in summary.points if point.status != OK]
     if troubled:
         lines += ["", "## Failed, invalid, skipped and missing", ""]
@@ -96,6 +98,21 @@ def _dut(summary: RunSummary, *, several: bool) -> list[str]:
         return []
     heads = ["point", "DUT", "frames received (L2)", "mean frame (L2)", "busiest CPU"]
     return ["", "## What the DUT saw", "", *_table(heads, rows, right={2, 3})]
+
+
+def _vpp(summary: RunSummary, *, several: bool) -> list[str]:
+    rows = [
+        [_name(point, several), host, *verdict.vpp_cells(use)]
+        for group in layout.groups(summary)
+        for point in group.points
+        for host, use in median_vpp(point).items()
+    ]
+    if not rows:
+        return []
+    return [
+        "", "## What VPP did", "", _text(verdict.VPP_NOTE), "",
+        *_table(["point", "DUT", *(head.lower() for head in verdict.VPP_HEADS)], rows, right={3, 4}),
+    ]  # fmt: skip
 
 
 def _conduct(summary: RunSummary) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import typing as t
 
-from ansible_collections.fastpath.bench.plugins.module_utils._bench import findings, units
+from ansible_collections.fastpath.bench.plugins.module_utils._bench import findings, observed, units
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.summary import (
     OK,
     PARTIAL,
@@ -20,6 +20,16 @@ from ansible_collections.fastpath.bench.plugins.module_utils._bench.summary impo
 
 #: Lines for a terminal; the files hold all.
 TERMINAL_POINTS = 60
+
+VPP_HEADS = (
+    "Busiest thread", "Packets a call", "Clocks a packet", "Costliest nodes", "Receives by", "Drops", "Meaning",
+)  # fmt: skip
+VPP_NOTE = (
+    "Of the thread with the most packets, in the trial with the median of packets a call (vectors per call, 256 at "
+    "most); drops are those of all trials that count. About 1 is no batching, tens say that batching works, near 256 "
+    "a thread is saturated: add workers. Clocks are those that passed, the time that a thread waited for a CPU "
+    "included; a node's are by packet of its own."
+)
 
 
 def percent(value: float, digits: int | None = None) -> str:
@@ -74,6 +84,28 @@ def comparison_figures(difference: float, low: float, high: float) -> tuple[str,
     """A shown difference as (``-45 %``, ``-49 to -40``), with true minus signs."""
     digits = interval_digits(low, high)
     return f"{signed(difference, digits)} %", f"{signed(low, digits)} to {signed(high, digits)}"
+
+
+def vpp_cells(use: observed.VppUse) -> list[str]:
+    """What VPP did on a DUT, in the order of :data:`VPP_HEADS`."""
+    thread = use.busiest
+    lost = findings.vpp_losses(use) or (units.UNKNOWN if use.dropped is None else "none")
+    meaning = use.reason or use.meaning or units.UNKNOWN
+    if thread is None:
+        return [units.UNKNOWN] * 5 + [lost, meaning]
+    share = "" if thread.cpu_ratio is None else f", {100 * thread.cpu_ratio:.0f} % on a CPU"
+    nodes = [
+        f"{node.name} {node.clocks_per_packet:,.0f}" for node in use.costly_nodes if node.clocks_per_packet is not None
+    ]
+    return [
+        thread.name + share,
+        units.human(thread.vectors_per_call, "count"),
+        units.UNKNOWN if thread.clocks_per_packet is None else f"{thread.clocks_per_packet:,.0f}",
+        ", ".join(nodes) or units.UNKNOWN,
+        thread.receives_by or units.UNKNOWN,
+        lost,
+        meaning,
+    ]
 
 
 def sentence(point: PointSummary, *, with_testbed: bool = False) -> str:

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 import pathlib
 import re
@@ -12,10 +14,13 @@ import pytest
 from ansible_collections.fastpath.bench.plugins.module_utils._bench import findings, observed
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.findings import PointView, RunView, assess
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.stats import summarise
-from ansible_collections.fastpath.bench.tests.unit.fake_run import metric, sample, trial
+from ansible_collections.fastpath.bench.plugins.module_utils._vpp import runtime
+from ansible_collections.fastpath.bench.tests.unit.fake_run import metric, sample, trial, vpp_runtime
 
 DOC = pathlib.Path(__file__).parents[5] / "docs" / "findings.md"
 BOTH = "lab.routed.kernel.tcp_large.both"
+#: Recorded in the lab: TCP through VPP's af_packet between veth pairs, on two busy CPUs.
+RECORDED = pathlib.Path(__file__).parents[3] / "fixtures" / "bench" / "trial-vpp-af_packet.json"
 UDP = "lab.routed.kernel.udp_small.forward"
 
 
@@ -294,6 +299,138 @@ def test_a_trial_without_figures_is_not_judged(status):
     made = with_metrics(trial(status=status, reason="no route", dut={}), goodput_forward=0)
     assessment = assess(made)
     assert (assessment.status, assessment.reason, assessment.findings) == (status, "no route", [])
+
+
+# -- VPP ----------------------------------------------------------------------------------------------------------
+
+DROPS = {
+    "packets": 1234,
+    "interfaces": {"host-eth1": {"drops": 1234, "rx-miss": 0}},
+    "reasons": [
+        {"node": "ip4-lookup", "reason": "no route", "count": 1200, "severity": "error"},
+        {"node": "arp-input", "reason": "unresolved", "count": 34, "severity": None},
+    ],
+}
+
+
+def recorded():
+    return json.loads(RECORDED.read_text(encoding="utf-8"))
+
+
+def test_a_recorded_trial_of_vpp_is_read_whole():
+    use = observed.host_use(recorded()["dut"]["dut"]).vpp
+    assert (use.busiest.name, use.busiest.vectors_per_call, use.busiest.clocks_per_packet) == (
+        "vpp_wk_0", 2.08, 190652.9,
+    )  # fmt: skip
+    assert (use.busiest.packets, use.busiest.cpu_ratio, use.busiest.receives_by) == (26701, 0.303, "interrupt")
+    assert [node.name for node in use.costly_nodes[:3]] == ["host-eth2-tx", "host-eth1-tx", "af-packet-input"]
+    assert (use.dropped, use.lost, use.reasons) == (0, {}, {})
+    assert use.meaning.startswith("A few packets a call")
+
+
+def test_a_recorded_trial_of_vpp_says_what_it_cannot_carry():
+    assert evidence(recorded(), "af_packet_path") == "dut: af-packet-input took 26,701 packets"
+    assert not {"vpp_saturated", "vpp_drops"} & codes(recorded())
+
+
+def test_vpp_of_a_card_that_it_drives_itself_is_not_af_packet():
+    assert codes(with_dut(trial(), vpp=vpp_runtime())) == set()
+
+
+@pytest.mark.parametrize(
+    ("per_call", "full"), [(256.0, True), (200.0, True), (199.9, False), (2.0, False), (None, False)]
+)
+def test_a_thread_of_vpp_that_is_full(per_call, full):
+    made = with_dut(trial(), vpp=vpp_runtime(per_call))
+    assert ("vpp_saturated" in codes(made)) == full
+    if per_call == 256.0:
+        assert (
+            evidence(made, "vpp_saturated")
+            == "dut: vpp_wk_0 256 packets a call, of 256 that fit, 1,900 clocks a packet"
+        )
+
+
+def test_full_is_what_the_module_calls_saturated():
+    assert runtime.batching(findings.VPP_SATURATED) == "saturated"
+    assert runtime.batching(findings.VPP_SATURATED - 0.1) != "saturated"
+
+
+def test_drops_of_vpp_with_their_reasons():
+    made = with_dut(trial(), vpp=vpp_runtime(drops=DROPS))
+    assert evidence(made, "vpp_drops") == (
+        "dut: host-eth1 drops 1,234; ip4-lookup: no route 1,200; arp-input: unresolved 34"
+    )
+
+
+@pytest.mark.parametrize(
+    ("drops", "words"),
+    [
+        ({"packets": 7, "interfaces": {}, "reasons": []}, "dut: 7 dropped"),
+        ({"packets": None, "interfaces": {}, "reasons": [DROPS["reasons"][1]]}, "dut: arp-input: unresolved 34"),
+        ({"packets": 0, "interfaces": {"e": {"rx-miss": 3}}, "reasons": []}, "dut: e rx-miss 3"),
+    ],
+)
+def test_whatever_vpp_tells_of_its_drops_is_enough(drops, words):
+    assert evidence(with_dut(trial(), vpp=vpp_runtime(drops=drops)), "vpp_drops") == words
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {},
+        {"version": "26.06"},
+        {"reason": "VPP ended", "threads": None, "nodes": None, "busiest_thread": None, "drops": None},
+        {
+            "threads": [None, {}],
+            "nodes": ["x"],
+            "busiest_thread": 0,
+            "drops": {"reasons": [{}], "interfaces": {"e": None}},
+        },
+    ],
+)
+def test_what_vpp_did_not_tell_leads_to_no_conclusion(odd):
+    assert codes(with_dut(trial(), vpp=odd)) == set()
+    assert not list(findings.REGISTRY["vpp_not_the_limit"].check(vpp_point([1e9] * 3, odd, direct=[9e9] * 3)))
+
+
+@pytest.mark.parametrize(
+    ("per_call", "polling", "word"),
+    [(2.0, ["af-packet-input"], "polling"), (120.0, ["dpdk-input"], "polling"), (2.0, [], "interrupt"),
+     (120.0, [], None), (None, [], None)],
+)  # fmt: skip
+def test_how_a_thread_receives_as_far_as_its_counters_tell(per_call, polling, word):
+    use = observed.host_use({"vpp": vpp_runtime(per_call, polling=polling)}).vpp
+    assert use.threads[1].receives_by == word
+
+
+def vpp_point(values, vpp, **more):
+    use = observed.host_use({"vpp": vpp}).vpp
+    return dataclasses.replace(view(values, **more), vpp={"dut": use})
+
+
+@pytest.mark.parametrize(
+    ("values", "per_call", "more", "words"),
+    [
+        ([3e9] * 3, 2.08, {"direct": [10e9] * 3}, "30 % of the direct path (d), while vpp_wk_0 of dut handled 2.08 "
+         "packets a call and was on a CPU 30 % of the time"),
+        ([5e4] * 3, 15.9, {"loss": 0.37, "unit": "packet/s"}, "37.0 % of the frames lost, while vpp_wk_0 of dut "
+         "handled 15.9 packets a call and was on a CPU 30 % of the time"),
+        ([3e9] * 3, 16.0, {"direct": [10e9] * 3}, None),
+        ([3e9] * 3, 112.0, {"loss": 0.37}, None),
+        ([9.6e9] * 3, 2.0, {"direct": [10e9] * 3}, None),
+        ([3e9] * 3, 2.0, {"loss": 0.0005}, None),
+        ([3e9] * 3, None, {"loss": 0.37}, None),
+    ],
+)  # fmt: skip
+def test_more_asked_for_while_vpp_has_room(values, per_call, more, words):
+    found = list(findings.REGISTRY["vpp_not_the_limit"].check(vpp_point(values, vpp_runtime(per_call), **more)))
+    assert found == ([words] if words else [])
+
+
+def test_one_full_thread_is_enough_for_vpp_to_be_the_limit():
+    made = vpp_runtime(2.0)
+    made["threads"][0]["vectors_per_call"] = 250.0
+    assert not list(findings.REGISTRY["vpp_not_the_limit"].check(vpp_point([1e9] * 3, made, loss=0.4)))
 
 
 # -- point --------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._bench.stats import
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.store import RunStore, StoreFullError
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.summary import Comparison
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
-from ansible_collections.fastpath.bench.tests.unit.fake_run import fake_run, trial
+from ansible_collections.fastpath.bench.tests.unit.fake_run import fake_run, trial, vpp_runtime
 
 KERNEL, VPP = "lab.routed.kernel.tcp_large.forward", "lab.routed.vpp_af_packet.tcp_large.forward"
 #: Text that would do harm in HTML, Markdown, CSV, XML or matplotlib if it were taken for more than text.
@@ -147,6 +147,38 @@ def test_the_page_opens_with_what_the_numbers_carry_then_shows_all_else(report):
         "Seed 42",
     ):
         assert words in text, words
+
+
+def with_vpp(made):
+    if made["point_id"] == VPP:
+        drops = {"packets": 4, "interfaces": {}, "reasons": [{"node": "n|1", "reason": "<b>full", "count": 4}]}
+        made["dut"]["dut"]["vpp"] = vpp_runtime(drops=drops)
+    elif made["point_id"] == VPP.replace("forward", "reverse"):
+        made["dut"]["dut"]["vpp"] = vpp_runtime(None, reason="VPP ended", threads=None, nodes=None)
+    return made
+
+
+def test_what_vpp_did_stands_beside_the_figures(tmp_path):
+    report = make_report(stored(tmp_path, with_vpp))
+    parsed = Page(read(report, "html"))
+    assert parsed.headings.index("What VPP did") == parsed.headings.index("What the DUT saw") + 1
+    cells = ["vpp_wk_0, 30 % on a CPU", "2.08", "1,900", "host-eth2-tx 1,200, ip4-lookup 31", "interrupt"]
+    assert " ".join([VPP.partition(".")[2].replace(".", " "), "dut", *cells, "n|1: <b>full 12"]) in parsed.text
+    assert "none VPP ended" in parsed.text
+    markdown = read(report, "markdown")
+    lines = markdown.partition("## What VPP did")[2].partition("\n## ")[0].splitlines()
+    row = next(line for line in lines if "forward" in line)
+    for cell in (*(cell.replace("_", "\\_") for cell in cells), "n\\|1: &lt;b&gt;full 12", "A few packets a call."):
+        assert f"| {cell} |" in row
+    assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines if line.startswith("|")}) == 1
+    rows = list(csv.DictReader(io.StringIO(read(report, "csv"))))
+    found = [row for row in rows if row["metric"] == "vpp_vectors_per_call_forward"]
+    assert [(row["point_id"], row["median"], row["n"]) for row in found] == [(VPP, "2.08", "3")]
+
+
+def test_a_run_without_vpp_does_not_speak_of_it(report):
+    assert "What VPP did" not in read(report, "html")
+    assert "What VPP did" not in read(report, "markdown")
 
 
 def test_every_trial_that_counts_is_a_dot_and_has_its_exact_value(report):

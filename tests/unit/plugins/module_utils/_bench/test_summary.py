@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.store import RunStore
-from ansible_collections.fastpath.bench.plugins.module_utils._bench.summary import summarise_run
-from ansible_collections.fastpath.bench.tests.unit.fake_run import fake_run, trial
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.summary import median_vpp, summarise_run
+from ansible_collections.fastpath.bench.tests.unit.fake_run import fake_run, trial, vpp_runtime
 
 SCHEMAS = pathlib.Path(__file__).parents[5] / "meta" / "schemas"
 
@@ -315,6 +315,50 @@ def test_of_several_direct_paths_none_is_guessed_and_one_can_be_named(stored):
     run["points"][KERNEL]["direct"] = DIRECT
     store.write_run(run)
     assert summarise_run(store).by_id(KERNEL).direct_id == DIRECT
+
+
+def with_vpp(per_call_by_repetition, point_id="lab.routed.vpp_af_packet.udp_small.forward"):
+    """VPP's counters in the trials of one point; each repetition dropped 5 packets."""
+
+    def change(made):
+        if made["point_id"] == point_id:
+            drops = {
+                "packets": 5,
+                "interfaces": {"host-eth1": {"drops": 5}},
+                "reasons": [{"node": "ip4-lookup", "reason": "no route", "count": 5, "severity": "error"}],
+            }
+            per_call = per_call_by_repetition[made["repetition"] - 1]
+            made["dut"]["dut"]["vpp"] = vpp_runtime(per_call, drops=drops, meaning=f"{per_call} a call")
+        return made
+
+    return change  # fmt: skip
+
+
+def test_what_vpp_did_is_a_metric_and_a_point_of_its_own(stored):
+    summary = summarise_run(stored(with_vpp([9.0, 2.0, 3.0])))
+    SUMMARY.validate(json.loads(json.dumps(summary.as_dict())))
+    point = summary.by_id("lab.routed.vpp_af_packet.udp_small.forward")
+    metric = point.metrics["vpp_vectors_per_call_forward"]
+    assert (metric.summary.median, metric.summary.max, metric.summary.n) == (3.0, 9.0, 3)
+    assert (metric.unit, metric.layer, metric.kind) == ("count", None, "derived")
+    assert point.metrics["vpp_clocks_per_packet_forward"].summary.median == 1900.5
+    use = median_vpp(point)["dut"]
+    assert (use.busiest.vectors_per_call, use.meaning) == (3.0, "3.0 a call")
+    assert (use.dropped, use.reasons) == (15, {("ip4-lookup", "no route"): 15})
+    assert [node.name for node in use.costly_nodes] == ["host-eth2-tx", "ip4-lookup"]
+    assert {"vpp_not_the_limit", "vpp_drops"} <= set(point.findings)
+    other = summary.by_id("lab.routed.kernel.udp_small.forward")
+    assert not median_vpp(other)
+    assert not [name for name in other.metrics if name.startswith("vpp")]
+
+
+def test_one_trial_without_counters_of_vpp_takes_nothing_from_the_others(stored):
+    summary = summarise_run(stored(with_vpp([None, 120.0, 240.0])))
+    point = summary.by_id("lab.routed.vpp_af_packet.udp_small.forward")
+    assert median_vpp(point)["dut"].busiest.vectors_per_call == 120.0
+    assert point.metrics["vpp_vectors_per_call_forward"].summary.n == 2
+    assert "vpp_saturated" in point.findings
+    assert "vpp_not_the_limit" not in point.findings
 
 
 def test_findings_are_counted_once_for_each_time_and_their_points_named(stored):
