@@ -53,8 +53,8 @@ class ActionModule(ActionBase):
         result.update(changed=run.created, **plan_result(run))
         result["lines"] = describe(run)
         result["dead_runs"] = dead_runs(args["results_dir"], but=run.run_id)
-        broken_off = [*result["dead_runs"], run.run_id] if run.resumed and run.trials else result["dead_runs"]
-        result["left_datapaths"] = left_datapaths(args["results_dir"], broken_off)
+        own = [run.run_id] if run.resumed and (run.trials or run.unfinished) else []
+        result["left_datapaths"] = left_datapaths(args["results_dir"], [*result["dead_runs"], *own])
         return result
 
     @staticmethod

@@ -26,12 +26,13 @@ class ActionModule(ActionBase):
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         _dummy, args = self.validate_argument_spec(
             argument_spec={
-                "state": {"type": "str", "choices": ["started", "finished"], "required": True},
+                "state": {"type": "str", "choices": ["started", "finished", "withdrawn"], "required": True},
                 "results_dir": {"type": "str", "required": True},
                 "run_id": {"type": "str", "required": True},
                 "fingerprints": {"type": "dict", "default": {}},
                 "after": {"type": "dict", "default": {}},
                 "abandon": {"type": "list", "elements": "str", "default": []},
+                "left": {"type": "list", "elements": "str", "default": []},
             },
         )
         if self._task.check_mode:
@@ -46,10 +47,12 @@ class ActionModule(ActionBase):
                     versions=bench_run.versions(COLLECTION, ansible_version),
                 )
                 bench_run.abandon(args["results_dir"], args["abandon"])
+            elif args["state"] == "withdrawn":
+                result["removed"] = bench_run.withdraw(store)
             else:
                 before = store.read_run()["fingerprints"]
                 bench_run.update_run(store, findings=bench_run.not_restored(before, args["after"]))
-                result["harness"] = bench_run.finish_session(store)
+                result["harness"] = bench_run.finish_session(store, args["left"])
         except BenchError as error:
             result.update(failed=True, **error.as_result())
             return result

@@ -31,8 +31,10 @@ options:
     description:
       - V(started) writes versions and fingerprints.
       - V(finished) closes the run.
+      - V(withdrawn) undoes the beginning of a session that was refused before it touched a host. A run that has nothing
+        else is removed.
     type: str
-    choices: [started, finished]
+    choices: [started, finished, withdrawn]
     required: true
   results_dir:
     description: The folder of all runs.
@@ -55,6 +57,11 @@ options:
     type: list
     elements: str
     default: []
+  left:
+    description: Hosts that could not be put back. The next run puts them back.
+    type: list
+    elements: str
+    default: []
 """
 
 EXAMPLES = r"""
@@ -71,4 +78,8 @@ harness:
   description: Wall time, traffic time and their difference for a trial, in seconds.
   type: dict
   returned: when O(state=finished)
+removed:
+  description: Whether the run had nothing else and was removed.
+  type: bool
+  returned: when O(state=withdrawn)
 """

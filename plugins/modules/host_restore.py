@@ -46,12 +46,22 @@ options:
     description: Restore also what another owner changed, for example a run that died.
     type: bool
     default: false
+  restore:
+    description:
+      - V(false) puts nothing back. With O(hold) it only takes the host for O(owner), without it lets it go.
+    type: bool
+    default: true
   hold:
     description:
       - Keep the host for O(owner) afterwards, also while nothing is changed on it, so that another owner is refused. It
-        is let go by a restore without O(hold) and O(part), and by a restart of the machine.
+        is let go by a call without O(hold) and O(part), and by a restart of the machine.
     type: bool
     default: false
+  take_over_from:
+    description: Restore also what one of these owners changed, as they are known to be dead.
+    type: list
+    elements: str
+    default: []
   stale_after_s:
     description:
       - Take over by itself when the other owner's last change is at least this long ago. V(0) never does.
@@ -67,6 +77,7 @@ EXAMPLES = r"""
 - name: Have the host for a run from its beginning to its end
   fastpath.bench.host_restore:
     owner: "{{ bench_run_id }}"
+    restore: false
     hold: true
 
 - name: Put back what one role changed
@@ -149,7 +160,9 @@ def argument_spec() -> dict[str, t.Any]:
         "part": {"type": "str"},
         "force": {"type": "bool", "default": False},
         "take_over": {"type": "bool", "default": False},
+        "restore": {"type": "bool", "default": True},
         "hold": {"type": "bool", "default": False},
+        "take_over_from": {"type": "list", "elements": "str", "default": []},
         "stale_after_s": {"type": "float", "default": 0},
     }
 

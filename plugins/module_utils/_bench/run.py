@@ -39,6 +39,8 @@ class Run:
     all_trials: int
     created: bool
     resumed: bool
+    #: Its last session did not come to its end, so it may have left something on hosts.
+    unfinished: bool = False
 
     @property
     def trials(self) -> int:
@@ -75,14 +77,17 @@ def open_run(testbeds: list[plan.Testbed], *, results_dir: str, run_id: str | No
     total = sum(len(testbed.trials) for testbed in testbeds)
     made_of = digest(testbeds)
     resumed = (path / RUN_FILE).is_file()
+    unfinished = False
     if resumed:
         store = RunStore.open(results_dir, name)
-        if store.read_run().get("plan_digest") != made_of:
+        description = store.read_run()
+        if description.get("plan_digest") != made_of:
             raise BenchError(
                 "this run was made from another matrix, topology or profile, and would mix what cannot be compared",
                 where=str(path), remedy="Put the variables back as they were, or leave bench_run_id out for a new run",
                 code="other_matrix",
             )
+        unfinished = _left_something((description.get("sessions") or [{}])[-1])
         attempts = attempts_of(store)
         for testbed in testbeds:
             plan.keep_missing(testbed, attempts)
@@ -90,7 +95,7 @@ def open_run(testbeds: list[plan.Testbed], *, results_dir: str, run_id: str | No
         RunStore.create(results_dir, name, _description(testbeds, made_of))
     if create:
         _start_session(RunStore.open(results_dir, name))
-    return Run(name, path, testbeds, total, create and not resumed, resumed)
+    return Run(name, path, testbeds, total, create and not resumed, resumed, unfinished)
 
 
 def attempts_of(store: RunStore) -> dict[tuple[str, int], tuple[int, bool]]:
@@ -154,8 +159,19 @@ def _start_session(store: RunStore) -> None:
     store.write_run(run)
 
 
+def _is_running(pid: int, started: float) -> bool:
+    """Whether this process of this machine is the one that was started then, and no later one of its number."""
+    return os.path.exists(f"/proc/{pid}") and abs(process_start(pid) - started) < 2.0
+
+
+def _left_something(session: t.Mapping[str, t.Any]) -> bool:
+    """Whether a session that is over may have left something on hosts: it was broken off, or a host was away."""
+    return not session.get("abandoned") and bool(not session.get("finished") or session.get("left"))
+
+
 def dead_runs(results_dir: str, but: str) -> list[str]:
-    """Runs that this controller began and whose playbook is gone without an end: killed, or cut off by a crash.
+    """Runs that this controller began and whose playbook is gone without an end (killed, or cut off by a crash), or
+    could not put back all hosts.
 
     What they changed on hosts may be put back by the next run. A run of another controller is never
     among them, since nobody here can tell whether it is alive.
@@ -168,11 +184,11 @@ def dead_runs(results_dir: str, but: str) -> list[str]:
         except (OSError, ValueError, LookupError, TypeError):
             continue
         name = path.parent.name
-        if name in (but, LATEST) or session.get("finished") or session.get("abandoned"):
+        if name in (but, LATEST) or not _left_something(session):
             continue
-        pid = controller["pid"]
-        alive = abs(process_start(pid) - session["started"]) < 2.0 and os.path.exists(f"/proc/{pid}")
-        if controller["host"] == socket.gethostname() and not alive:
+        if controller["host"] != socket.gethostname():
+            continue
+        if session.get("finished") or not _is_running(controller["pid"], session["started"]):
             dead.append(name)
     return dead
 
@@ -215,12 +231,27 @@ def update_run(store: RunStore, **changes: t.Any) -> None:
     store.write_run(run)
 
 
-def finish_session(store: RunStore) -> dict[str, t.Any]:
-    """Close the running session and work out the harness time over all sessions of the run."""
+def withdraw(store: RunStore) -> bool:
+    """Undo the beginning of a session that measured nothing, since it was refused. True if the run is gone with it."""
+    run = store.read_run()
+    run["sessions"] = (run.get("sessions") or [])[:-1]
+    if run["sessions"] or store.names():
+        store.write_run(run)
+        return False
+    store.remove()
+    return True
+
+
+def finish_session(store: RunStore, left: t.Iterable[str] = ()) -> dict[str, t.Any]:
+    """Close the running session and work out the harness time over all sessions of the run.
+
+    :param left: hosts that were not put back.
+    """
     run = store.read_run()
     now = time.time()
     sessions = run.get("sessions") or [{"started": now, "finished": None}]
     sessions[-1]["finished"] = now
+    sessions[-1]["left"] = sorted(left)
     wall = traffic = 0.0
     trials = 0
     for trial in store.trials():
@@ -293,6 +324,8 @@ def plan_result(run: Run) -> dict[str, t.Any]:
         "run_id": run.run_id,
         "run_dir": str(run.path),
         "resumed": run.resumed,
+        # with nothing left to measure there may still be something to put back
+        "to_do": bool(run.trials or run.unfinished),
         "testbeds": testbeds,
         "points": {pid: point["headline"] for bed in run.testbeds for pid, point in bed.points.items()},
         "trials": run.trials,

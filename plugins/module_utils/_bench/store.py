@@ -17,6 +17,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
@@ -129,6 +130,19 @@ class RunStore:
         store = cls(path)
         store.read_run()
         return store
+
+    def remove(self) -> None:
+        """Remove the run, and let ``latest`` be the one that was made before it."""
+        root = self.path.parent
+        with explained(self.path):
+            shutil.rmtree(self.path)
+        if os.path.islink(root / LATEST) and os.readlink(root / LATEST) == self.run_id:
+            others = [path for path in root.glob(f"*/{RUN_FILE}") if path.parent.name != LATEST]
+            with explained(root):
+                if others:
+                    _point_latest_at(root, max(others, key=lambda path: path.stat().st_mtime).parent.name)
+                else:
+                    (root / LATEST).unlink()
 
     # -- run.json -------------------------------------------------------------------------------------------------
 

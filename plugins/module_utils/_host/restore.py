@@ -72,6 +72,7 @@ def restore(
     take_over: bool = False,
     part: str | None = None,
     hold: bool = False,
+    only_hold: bool = False,
 ) -> Restored:
     """Go back to the found values.
 
@@ -79,15 +80,19 @@ def restore(
     :param take_over: also restore what another run left.
     :param part: only what this part (a role) changed and no other part did too.
     :param hold: keep the host for the journal's owner afterwards.
+    :param only_hold: put nothing back.
     """
     if check_mode:
         journal.load()
         if not take_over:
             journal.check_claim()
-        return _Restorer(journal, access, force=force, part=part).judge()
+        return Restored() if only_hold else _Restorer(journal, access, force=force, part=part).judge()
     if not hold and not _has_journal(journal):
         return Restored()
     with journal.locked(take_over=take_over):
+        if only_hold:
+            (journal.hold if hold else journal.release)()
+            return Restored(remaining=len(journal.entries()))
         return _Restorer(journal, access, force=force, part=part).run(hold=hold)
 
 

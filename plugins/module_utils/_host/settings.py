@@ -255,8 +255,9 @@ def restore_host(params: Params, *, check_mode: bool) -> Restored:
     take_over = params["take_over"]
     claim = journal.claim
     other = claim is not None and claim.owner != journal.owner
-    if claim is not None and other and 0 < params["stale_after_s"] <= claim.age_s(time.time()):
-        take_over = True
+    if claim is not None and other:
+        stale = 0 < params["stale_after_s"] <= claim.age_s(time.time())
+        take_over = take_over or stale or claim.owner in params["take_over_from"]
     result = restore(
         journal,
         Access(),
@@ -265,6 +266,7 @@ def restore_host(params: Params, *, check_mode: bool) -> Restored:
         take_over=take_over,
         part=params["part"],
         hold=params["hold"],
+        only_hold=not params["restore"],
     )
     if claim is not None and other and take_over:
         result.findings.append(
@@ -272,7 +274,7 @@ def restore_host(params: Params, *, check_mode: bool) -> Restored:
                 "taken_over",
                 "warning",
                 f"the host belonged to {claim.owner or 'a play without an owner'}",
-                "Nothing to do",
+                "What it had changed is put back" if params["restore"] else "What it had changed can be put back now",
             )
         )
     return result

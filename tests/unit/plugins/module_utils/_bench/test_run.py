@@ -246,3 +246,41 @@ def test_a_run_whose_playbook_is_gone_is_dead_and_one_that_lives_is_not(tmp_path
     assert running.dead_runs(str(tmp_path), but="mine") == ["killed"]
     running.abandon(str(tmp_path), ["killed"])
     assert running.dead_runs(str(tmp_path), but="mine") == []
+
+
+def test_a_run_that_could_not_put_back_a_host_is_taken_up_by_the_next_one(tmp_path):
+    for name, left in (("whole", []), ("away", ["dut"])):
+        running.open_run(make_testbeds(), results_dir=str(tmp_path), run_id=name, create=True)
+        running.finish_session(RunStore.open(tmp_path, name), left)
+    assert running.dead_runs(str(tmp_path), but="mine") == ["away"]
+    assert running.open_run(make_testbeds(), results_dir=str(tmp_path), run_id="away", create=False).unfinished
+    assert not running.open_run(make_testbeds(), results_dir=str(tmp_path), run_id="whole", create=False).unfinished
+
+
+def test_a_broken_off_run_with_all_trials_is_opened_to_put_hosts_back(tmp_path):
+    run = running.open_run(make_testbeds(), results_dir=str(tmp_path), run_id="a", create=True)
+    assert not run.unfinished
+    store = RunStore.open(tmp_path, "a")
+    for trial in run.testbeds[0].trials:
+        store_trial(store, trial)
+    again = running.open_run(make_testbeds(), results_dir=str(tmp_path), run_id="a", create=True)
+    assert (again.trials, again.unfinished) == (0, True)
+    assert running.plan_result(again)["to_do"]
+    running.finish_session(store)
+    assert not running.plan_result(
+        running.open_run(make_testbeds(), results_dir=str(tmp_path), run_id="a", create=False)
+    )["to_do"]
+
+
+def test_a_refused_session_leaves_no_trace(tmp_path):
+    running.open_run(make_testbeds(), results_dir=str(tmp_path), run_id="first", create=True)
+    running.open_run(make_testbeds(), results_dir=str(tmp_path), run_id="second", create=True)
+    assert os.readlink(tmp_path / "latest") == "second"
+    assert running.withdraw(RunStore.open(tmp_path, "second"))
+    assert not (tmp_path / "second").exists()
+    assert os.readlink(tmp_path / "latest") == "first"
+    running.open_run(make_testbeds(), results_dir=str(tmp_path), run_id="first", create=True)
+    assert not running.withdraw(RunStore.open(tmp_path, "first"))
+    assert len(RunStore.open(tmp_path, "first").read_run()["sessions"]) == 1
+    assert running.withdraw(RunStore.open(tmp_path, "first"))
+    assert list(tmp_path.iterdir()) == []

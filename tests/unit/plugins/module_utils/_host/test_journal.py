@@ -149,6 +149,18 @@ def test_a_run_that_holds_a_host_has_it_between_its_set_ups_too(tmp_path):
     assert reconcile(wish(kernel, value=2), journal(tmp_path, "second")).changed
 
 
+def test_taking_a_host_and_letting_it_go_changes_nothing_on_it(tmp_path):
+    kernel = FakeKernel()
+    reconcile(wish(kernel), journal(tmp_path, "dead"))
+    assert restore(journal(tmp_path, "next"), kernel, hold=True, only_hold=True, take_over=True).remaining == 1
+    assert kernel.params[POLICY] == "1"
+    with pytest.raises(BenchError, match="in use by next"):
+        restore(journal(tmp_path, "dead"), kernel, hold=True, only_hold=True)
+    restore(journal(tmp_path, "next"), kernel, only_hold=True)
+    restore(journal(tmp_path, "third"), kernel)
+    assert kernel.params[POLICY] == "0"
+
+
 def test_a_held_host_is_let_go_by_whoever_takes_it_over(tmp_path):
     kernel = FakeKernel()
     restore(journal(tmp_path, "dead"), kernel, hold=True)
