@@ -27,7 +27,7 @@ def best_probe(probes: list[dict[str, float]]) -> dict[str, float]:
     return min(probes, key=lambda probe: probe["round_trip_s"])
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]
+class ActionModule(ActionBase):
     """Reads the target's clock several times over the connection."""
 
     _VALID_ARGS = frozenset(("probes",))

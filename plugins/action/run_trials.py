@@ -28,6 +28,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._bench.follow impor
     read_spool_output,
     spool_command,
 )
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.plan import TRIAL_LIMIT_S
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.store import replace_file
 from ansible_collections.fastpath.bench.plugins.module_utils._common.paths import SPOOL_DIR
 
@@ -50,9 +51,10 @@ class ActionModule(ActionBase):
                 "run_id": {"type": "str", "required": True},
                 "run_dir": {"type": "str", "required": True},
                 "headlines": {"type": "dict", "default": {}},
-                "time_limit_s": {"type": "float", "default": 60.0},
+                "time_limit_s": {"type": "float", "default": TRIAL_LIMIT_S},
                 "abort": {"type": "str", "default": ""},
                 "abort_status": {"type": "str", "choices": ["failed", "skipped"], "default": "failed"},
+                "refused": {"type": "dict", "default": {}},
                 "state": {"type": "str", "choices": ["run", "recovered"], "default": "run"},
             },
         )
@@ -95,15 +97,22 @@ class ActionModule(ActionBase):
     ) -> dict[str, dict[str, t.Any]]:
         spool = f"{SPOOL_DIR}/{args['run_id']}"
         kept = pathlib.Path(args["run_dir"]) / "spool"
-        kept.mkdir(parents=True, exist_ok=True)
         progress = Progress(batch, args["headlines"])
         records: dict[str, dict[str, t.Any]] = {}
+        for trial in trials:
+            refused = args["refused"].get(trial.get("instance"))
+            if refused:
+                records[trial["id"]] = failed_record(trial, refused["code"], f"server: {refused['reason']}")
+                display.display(progress.line(records[trial["id"]]))
+        trials = [trial for trial in trials if trial["id"] not in records]
+        if not trials:
+            return records
         job = self._start(batch["module"], trials, spool, args["time_limit_s"], task_vars)
         problem = str(job.get("msg", "the generator did not start")) if job.get("failed") else ""
         lost_since: float | None = None
         due = time.monotonic()
         deadline = due + self._task.async_val
-        while not problem and len(records) < len(trials):
+        while not problem and any(trial["id"] not in records for trial in trials):
             missing = [trial for trial in trials if trial["id"] not in records]
             time.sleep(next_look_s(missing[0], due, time.monotonic()))
             try:
@@ -119,8 +128,7 @@ class ActionModule(ActionBase):
                 found, problem = self._answer(job, [trial["id"] for trial in missing], task_vars)
             for record in found:
                 records[record["id"]] = record
-                # what is here cannot be lost with the client any more
-                replace_file(kept / f"{record['id']}.json", json.dumps(record).encode())
+                self._keep(kept, record)
                 display.display(progress.line(record))
                 due = time.monotonic()
             if not problem and time.monotonic() > deadline:
@@ -131,6 +139,15 @@ class ActionModule(ActionBase):
                 display.display(progress.line(records[trial["id"]]))
         self._clean(job, task_vars)
         return records
+
+    @staticmethod
+    def _keep(folder: pathlib.Path, record: dict[str, t.Any]) -> None:
+        """What is here cannot be lost with the client any more. A full disk is no reason to stop measuring."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            replace_file(folder / f"{record['id']}.json", json.dumps(record).encode())
+        except OSError as error:
+            display.warning(f"{folder}: {error.strerror}: until the batch ends, its trials are on the client only")
 
     def _start(
         self, module: str, trials: list[dict[str, t.Any]], spool: str, limit_s: float, task_vars: dict[str, t.Any]
@@ -164,7 +181,7 @@ class ActionModule(ActionBase):
     ) -> tuple[list[dict[str, t.Any]], str]:
         """What the module returned itself: the records that are missing, and what it says when one is not there."""
         folder, name = os.path.split(job["results_file"])
-        status = self._execute_module(
+        status: dict[str, t.Any] = self._execute_module(
             module_name="ansible.legacy.async_status",
             module_args={"jid": name, "mode": "status", "_async_dir": folder},
             task_vars=task_vars,

@@ -107,7 +107,8 @@ dead_runs:
   elements: str
   returned: success
 left_datapaths:
-  description: By host, the datapaths that broken-off runs may have left in place, each with C(run), C(role) and C(interfaces).
+  description: By host, the datapaths that broken-off runs may have left in place, each with C(run), C(role) and
+    C(interfaces).
   type: dict
   returned: success
 lines:

@@ -233,6 +233,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._host import sampler
+from ansible_collections.fastpath.bench.plugins.module_utils._host.sample_cut import Window
 
 
 def argument_spec() -> dict[str, t.Any]:
@@ -276,7 +277,7 @@ def main() -> None:
         max_bytes=params["max_bytes"],
         vpp_stats_socket=params["vpp"]["stats_socket"] if params["vpp"] else None,
     )
-    windows = [sampler.Window(window["id"], window["start"], window["end"]) for window in params["windows"]]
+    windows = [Window(window["id"], window["start"], window["end"]) for window in params["windows"]]
     try:
         settings.check()
         if params["state"] == "started":

@@ -321,9 +321,11 @@ from ansible_collections.fastpath.bench.plugins.module_utils._vpp.options import
 
 def argument_spec() -> dict[str, t.Any]:
     texts = ("name", "host_interface", "host_namespace", "parent", "mac", "tag")
-    numbers = ("instance", "sub_id", "vlan_id", "inner_vlan_id", "memif_id", "memif_socket_id", "ring_size")
-    numbers += ("rx_queues", "tx_queues", "rx_frame_size_bytes", "mtu_bytes", "mtu_ip4_bytes", "mtu_ip6_bytes")
-    numbers += ("mtu_mpls_bytes", "link_mtu_bytes", "vrf")
+    numbers = (
+        *("instance", "sub_id", "vlan_id", "inner_vlan_id", "memif_id", "memif_socket_id", "ring_size"),
+        *("rx_queues", "tx_queues", "rx_frame_size_bytes", "mtu_bytes", "mtu_ip4_bytes", "mtu_ip6_bytes"),
+        *("mtu_mpls_bytes", "link_mtu_bytes", "vrf"),
+    )
     return {
         **connection_spec(),
         "state": {"type": "str", "choices": list(interface_run.STATES), "default": "merged"},

@@ -277,7 +277,7 @@ def main() -> None:
         if params["state"] == "restored":
             result = startup_host.restore(params["path"], check_mode=module.check_mode)
         else:
-            values = {
+            values: dict[str, t.Any] = {
                 field.name: tuple(params[field.name]) if isinstance(params[field.name], list) else params[field.name]
                 for field in dataclasses.fields(startup.Startup)
             }

@@ -144,6 +144,7 @@ def test_the_recorder_has_vpp_in_its_windows_and_notices_a_restart(vpp: VppProce
         directory=str(tmp_path),
     )
     sampler.ensure_started(settings)
+    windows: list[Window] = []
     try:
         running = ping(vpp, "10.88.0.1", 4000, 0.002)
         time.sleep(0.5)
@@ -157,7 +158,7 @@ def test_the_recorder_has_vpp_in_its_windows_and_notices_a_restart(vpp: VppProce
         time.sleep(0.5)
         vpp.start()
         time.sleep(1.5)
-        windows = [Window("steady", start, end), Window("across", end - 0.5, time.time() - 0.2)]
+        windows += [Window("steady", start, end), Window("across", end - 0.5, time.time() - 0.2)]
     finally:
         result = sampler.ensure_ended(settings, "stopped", windows)
     steady, across = (result["windows"][name]["vpp"] for name in ("steady", "across"))
