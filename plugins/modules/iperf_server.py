@@ -138,6 +138,12 @@ options:
       - Seconds within which the servers must listen.
     type: float
     default: 5.0
+  partial:
+    description:
+      - At V(started), V(true) serves what can be served and tells of the others in RV(refused). V(false) fails if one
+        cannot be served, and then none is.
+    type: bool
+    default: false
   finish_s:
     description:
       - Seconds to wait at V(stopped) for the last rows of a server that a client used.
@@ -189,6 +195,10 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+refused:
+  description: With O(partial), by instance that is not served, C(code) and C(reason).
+  returned: when O(state=started)
+  type: dict
 reports:
   description:
     - By instance, C(status), C(code), C(reason), C(metrics), C(intervals), C(counts), C(findings) and C(raw), as
@@ -221,6 +231,7 @@ def argument_spec() -> dict[str, t.Any]:
         },
         "listen_s": {"type": "float", "default": 5.0},
         "finish_s": {"type": "float", "default": 3.0},
+        "partial": {"type": "bool", "default": False},
     }
 
 
@@ -233,6 +244,7 @@ def main() -> None:
             listen_s=module.params["listen_s"],
             finish_s=module.params["finish_s"],
             check=module.check_mode,
+            partial=module.params["partial"],
         )
     except BenchError as err:
         module.fail_json(**err.as_result())

@@ -56,6 +56,12 @@ options:
     type: str
     choices: [run, recovered]
     default: run
+  refused:
+    description:
+      - By name of a server's instance, C(code) and C(reason) why it does not serve. Its trial does not run and gets this
+        reason.
+    type: dict
+    default: {}
   abort:
     description: When not empty, nothing runs and each trial gets this reason.
     type: str

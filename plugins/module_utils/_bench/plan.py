@@ -56,6 +56,8 @@ FIRST_PORT = 5201
 #: One module call runs at most this much, so that what it holds is collected now and then.
 BATCH_MAX_TRIALS = 50
 BATCH_MAX_S = 900.0
+#: What a trial may take beyond its traffic.
+TRIAL_LIMIT_S = 60.0
 #: Rough costs for the forecast only: measured on the lab, see docs/benchmarks.md.
 FORECAST_GROUP_S = 9.0
 FORECAST_TRIAL_S = 0.4

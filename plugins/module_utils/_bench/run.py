@@ -313,6 +313,11 @@ def plan_result(run: Run) -> dict[str, t.Any]:
                     trial["instance"] = f"{run.run_id}.{trial['instance']}"
                 batch["instances"] = [{"name": trial["instance"], **trial["options"]} for trial in batch["trials"]]
                 batch["total"] = total
+                # every trial of it may take all the time that it has
+                batch["longest_s"] = 60 + sum(
+                    trial["options"]["duration_s"] + trial["options"]["warmup_s"] + plan.TRIAL_LIMIT_S
+                    for trial in batch["trials"]
+                )
                 done += len(batch["trials"])
                 left -= sum(
                     plan.FORECAST_TRIAL_S + trial["options"]["duration_s"] + trial["options"]["warmup_s"]

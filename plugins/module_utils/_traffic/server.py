@@ -14,6 +14,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._common import comm
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError, ParseError
 from ansible_collections.fastpath.bench.plugins.module_utils._common.paths import IPERF_DIR
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic import iperf2, iperf3, outcome, sockets
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic import options as opt
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.iperf import PROGRAMS, probe
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.options import TrialOptions
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.options import from_params as from_trial_params
@@ -21,6 +22,8 @@ from ansible_collections.fastpath.bench.plugins.module_utils._traffic.record imp
 
 UNIT = "fastpath-iperf@"
 _POLL_S = 0.02
+#: What a stopped instance has recorded is kept for this long, for a run that was broken off and is resumed.
+KEEP_S = 24 * 3600.0
 #: An instance of somebody else's that wrote a row this short ago is in use.
 _BUSY_S = 10.0
 
@@ -132,9 +135,15 @@ class Change:
     changed: bool
     before: dict[str, str]
     after: dict[str, str]
+    #: Instances that cannot be served, and why.
+    refused: dict[str, BenchError] = dataclasses.field(default_factory=dict)
 
     def as_result(self) -> dict[str, t.Any]:
-        return {"changed": self.changed, "diff": {"before": self.before, "after": self.after}}
+        return {
+            "changed": self.changed,
+            "diff": {"before": self.before, "after": self.after},
+            "refused": {name: {"code": err.code, "reason": err.message} for name, err in self.refused.items()},
+        }
 
 
 class Pool:
@@ -156,6 +165,8 @@ class Pool:
 
     def _environment(self, instance: Instance) -> str:
         program, version = probe(self._programs[instance.trial.tool])
+        # it takes part in what the client asks for, and one that is too old serves another test than that
+        opt.check_version(instance.trial, version)
         if instance.trial.tool == "iperf3":
             argv = iperf3.server_command(
                 program,
@@ -186,42 +197,62 @@ class Pool:
                 return ""  # the same check would have installed it
             raise
 
-    def start(self, instances: t.Sequence[Instance], *, listen_s: float = 5.0, check: bool = False) -> Change:
+    def start(
+        self, instances: t.Sequence[Instance], *, listen_s: float = 5.0, check: bool = False, partial: bool = False
+    ) -> Change:
         """Have all instances run and listen.
 
-        :raises BenchError: a port belongs to somebody else, or an instance does not listen in time.
+        :param partial: one that cannot be served is told in the answer, and the others run.
+        :raises BenchError: without ``partial``, the first reason why an instance cannot be served; none runs then.
         """
         _unique(instances)
-        wanted = {instance.name: self._wanted(instance, check) for instance in instances}
+        refused: dict[str, BenchError] = {}
+        wanted: dict[str, str] = {}
+        for instance in instances:
+            try:
+                wanted[instance.name] = self._wanted(instance, check)
+            except BenchError as error:
+                refused[instance.name] = error
         states = self._manager.states([instance.unit for instance in instances])
         running = {instance.name for instance in instances if states[instance.unit].active}
-        same = {
-            instance.name
-            for instance in instances
-            if instance.name in running and self._read(instance, "env") == wanted[instance.name]
-        }
-        todo = [instance for instance in instances if instance.name not in same]
-        pids = {states[instance.unit].pid for instance in instances}
-        left = self._left_over({instance.name for instance in instances})
-        self._refuse_busy(todo, pids, left)
+        same = {name for name in running.intersection(wanted) if self._recorded(name) == wanted[name]}
         before = {instance.name: "started" if instance.name in running else "stopped" for instance in instances}
-        after = {instance.name: "started" for instance in instances}
-        if check or not todo:
-            return Change(bool(todo), before, after)
-        in_the_way = {port for instance in todo for port in instance.trial.ports}
-        stale = [instance.unit for instance in todo if instance.name in running]
-        stale += [unit for unit, (_pid, ports) in left.items() if in_the_way.intersection(ports)]
-        if stale:
-            self._manager.stop(stale)
-        self._forget_stopped({instance.name for instance in instances} | {_name(unit) for unit in left})
+        left = self._left_over(set(before))
+        own = {state.pid for state in states.values()} | {pid for pid, _ports in left.values()}
+        todo = [instance for instance in instances if instance.name in wanted and instance.name not in same]
+        refused.update(self._busy(todo, own))
+        if refused and not partial:
+            raise next(iter(refused.values()))
+        todo = [instance for instance in todo if instance.name not in refused]
+        if todo and not check:
+            in_the_way = {port for instance in todo for port in instance.trial.ports}
+            stale = [instance.unit for instance in todo if instance.name in running]
+            stale += [unit for unit, (_pid, ports) in left.items() if in_the_way.intersection(ports)]
+            if stale:
+                self._manager.stop(stale)
+            forget_old(self._manager, self._folder)
+            self._launch(todo, wanted)
+            silent = self._await_listening(todo, listen_s)
+            if silent:
+                self._manager.stop([i.unit for i in todo if i.name in silent or not partial])
+                if not partial:
+                    raise next(iter(silent.values()))
+                refused.update(silent)
+        after = {name: "stopped" if name in refused else "started" for name in before}
+        return Change(bool(todo), before, after, refused)
+
+    def _launch(self, instances: t.Sequence[Instance], wanted: t.Mapping[str, str]) -> None:
         self._folder.mkdir(mode=0o755, parents=True, exist_ok=True)
-        for instance in todo:
+        for instance in instances:
             for kind in ("out", "err"):
                 self._file(instance, kind).unlink(missing_ok=True)
             self._file(instance, "env").write_text(wanted[instance.name], encoding="utf-8")
-        self._manager.start([instance.unit for instance in todo])
-        self._await_listening(todo, listen_s)
-        return Change(True, before, after)
+        self._manager.start([instance.unit for instance in instances])
+
+    def _recorded(self, name: str) -> str:
+        """What a running instance was started with."""
+        path = self._folder / f"{name}.env"
+        return path.read_text(encoding="utf-8") if path.exists() else ""
 
     def _read(self, instance: Instance, kind: str) -> str:
         path = self._file(instance, kind)
@@ -251,39 +282,30 @@ class Pool:
                 found[unit] = (state.pid, range(int(first), int(last or first) + 1))
         return found
 
-    def _forget_stopped(self, keep: set[str]) -> None:
-        """Files of instances that are long stopped would fill /run."""
-        names = {path.stem for path in self._folder.glob("*.env")} - keep
-        if not names:
-            return
-        states = self._manager.states([f"{UNIT}{name}.service" for name in sorted(names)])
-        for unit, state in states.items():
-            if not state.active:
-                for kind in ("env", "out", "err"):
-                    (self._folder / f"{_name(unit)}.{kind}").unlink(missing_ok=True)
-
-    def _refuse_busy(
-        self, instances: t.Sequence[Instance], own: set[int], left: t.Mapping[str, tuple[int, range]]
-    ) -> None:
-        own = own | {pid for pid, _ports in left.values()}
+    def _busy(self, instances: t.Sequence[Instance], own: set[int]) -> dict[str, BenchError]:
+        """The instances whose ports belong to somebody else."""
+        taken = {name: found for name, found in self._sockets(instances).items() if found}
+        holders = sockets.owners({item.inode for found in taken.values() for item in found}) if taken else {}
+        refused = {}
         for instance in instances:
-            found = self._sockets([instance])[instance.name]
-            if not found:
-                continue
-            holders = sockets.owners({item.inode for item in found})
-            others = [holder for holder in holders.values() if holder.pid not in own]
-            if others or not holders:
-                who = ", ".join(sorted(str(holder) for holder in others)) or "a process that cannot be seen"
-                raise BenchError(
+            found = taken.get(instance.name, [])
+            known = [holders[item.inode] for item in found if item.inode in holders]
+            others = sorted({str(holder) for holder in known if holder.pid not in own})
+            if found and (others or not known):
+                who = ", ".join(others) or "a process that cannot be seen"
+                refused[instance.name] = BenchError(
                     f"{instance.family.upper()} port {found[0].port} is taken by {who}",
                     where=f"instance {instance.name}",
                     remedy="Stop it, or give the instance another port",
                     code="port_busy",
                 )
+        return refused
 
-    def _await_listening(self, instances: t.Sequence[Instance], limit_s: float) -> None:
+    def _await_listening(self, instances: t.Sequence[Instance], limit_s: float) -> dict[str, BenchError]:
+        """Wait until all listen that can. Those that do not, and why."""
         deadline = time.monotonic() + limit_s
         left = list(instances)
+        silent: dict[str, BenchError] = {}
         while left:
             found = self._sockets(left)
             left = [
@@ -292,36 +314,41 @@ class Pool:
             if not left:
                 break
             states = self._manager.states([instance.unit for instance in left])
-            dead = [instance for instance in left if not states[instance.unit].active]
-            if dead or time.monotonic() > deadline:
-                instance = (dead or left)[0]
-                said = (self._read(instance, "err") or self._read(instance, "out")).strip().splitlines()
-                how = "ended at once" if dead else f"does not listen after {limit_s:g} s"
-                self._manager.stop([instance.unit for instance in instances])
-                raise BenchError(
-                    f"the server {how}: {said[-1] if said else 'it printed nothing'}",
-                    where=f"instance {instance.name}",
-                    remedy=f"See journalctl -u {instance.unit}",
-                    code="server_not_listening",
-                )
+            late = time.monotonic() > deadline
+            for instance in list(left):
+                if late or not states[instance.unit].active:
+                    silent[instance.name] = self._silence(instance, states[instance.unit].active, limit_s)
+                    left.remove(instance)
             time.sleep(_POLL_S)
-        self._prove_ours(instances)
+        listening = [instance for instance in instances if instance.name not in silent]
+        return {**silent, **self._not_ours(listening)}
 
-    def _prove_ours(self, instances: t.Sequence[Instance]) -> None:
+    def _silence(self, instance: Instance, active: bool, limit_s: float) -> BenchError:
+        said = (self._read(instance, "err") or self._read(instance, "out")).strip().splitlines()
+        how = f"does not listen after {limit_s:g} s" if active else "ended at once"
+        return BenchError(
+            f"the server {how}: {said[-1] if said else 'it printed nothing'}",
+            where=f"instance {instance.name}",
+            remedy=f"See journalctl -u {instance.unit}",
+            code="server_not_listening",
+        )
+
+    def _not_ours(self, instances: t.Sequence[Instance]) -> dict[str, BenchError]:
         """The socket must belong to the unit, or the client would measure somebody else's server."""
-        states = self._manager.states([instance.unit for instance in instances])
+        states = self._manager.states([instance.unit for instance in instances]) if instances else {}
         found = self._sockets(instances)
         inodes = {item.inode for items in found.values() for item in items}
         holders = sockets.owners(inodes)
+        refused = {}
         for instance in instances:
             pids = {holders[item.inode].pid for item in found[instance.name] if item.inode in holders}
             if pids and states[instance.unit].pid not in pids:
-                self._manager.stop([item.unit for item in instances])
-                raise BenchError(
+                refused[instance.name] = BenchError(
                     f"port {instance.port} is served by pid {sorted(pids)[0]}, not by the unit",
                     where=f"instance {instance.name}",
                     code="port_busy",
                 )
+        return refused
 
     def collect(
         self, instances: t.Sequence[Instance], *, finish_s: float = 3.0
@@ -356,10 +383,11 @@ class Pool:
         listen_s: float = 5.0,
         finish_s: float = 3.0,
         check: bool = False,
+        partial: bool = False,
     ) -> dict[str, t.Any]:
         """Bring the instances to a state. The keys of the answer are those of the module's."""
         if state == "started":
-            return self.start(instances, listen_s=listen_s, check=check).as_result()
+            return self.start(instances, listen_s=listen_s, check=check, partial=partial).as_result()
         if check:
             change, reports = self.stopping(instances), None
         else:
@@ -416,7 +444,8 @@ class Pool:
             made = outcome.failed("no_report", reason, options)
         else:
             made, _measurement = outcome.evaluate_text(lambda: self._parse(instance, ended=whole), options)
-        if not state.active:
+        # One whose report is whole has done its work, whoever ended it; one that printed nothing was not started.
+        if not state.active and made.status != outcome.OK and text.strip():
             made.findings.append(
                 outcome.finding(
                     "server_died",
@@ -428,6 +457,19 @@ class Pool:
         if made.code == "ended_early" and not whole:
             made.reason = f"{made.reason} The server had not printed its last rows in time."
         return {**made.as_dict(), "raw": {"server.txt": text + errors}}
+
+
+def forget_old(manager: Manager, folder: str | pathlib.Path, *, keep_s: float = KEEP_S) -> None:
+    """Files of instances that are long stopped would fill /run; younger ones may still be asked for."""
+    young = time.time() - keep_s
+    names = [path.stem for path in pathlib.Path(folder).glob("*.env") if _changed(path) < young]
+    if not names:
+        return
+    states = manager.states([f"{UNIT}{name}.service" for name in sorted(names)])
+    for unit, state in states.items():
+        if not state.active:
+            for kind in ("env", "out", "err"):
+                (pathlib.Path(folder) / f"{_name(unit)}.{kind}").unlink(missing_ok=True)
 
 
 def _name(unit: str) -> str:

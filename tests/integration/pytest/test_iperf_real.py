@@ -313,6 +313,67 @@ def test_a_busy_port_is_refused_and_its_owner_named(bed: Bed, protocol: str, kin
     assert bed.manager.running == {}
 
 
+def script(folder: pathlib.Path, version: str, body: str) -> str:
+    path = folder / "iperf"
+    path.write_text(f'#!/bin/sh\n[ "$1" = --version ] && {{ echo "{version}"; exit 0; }}\n{body}\n', encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_one_that_cannot_be_served_is_told_and_the_others_run(bed: Bed) -> None:
+    busy, good = trial("busy"), trial("good")
+    instances = [server.Instance(options.id, options) for options in (busy, good)]
+    with inside(bed.net.server), socket.socket() as other:
+        other.bind(("0.0.0.0", busy.port))
+        other.listen()
+        told = bed.pool.start(instances, partial=True).as_result()
+    assert told["refused"]["busy"]["code"] == "port_busy"
+    assert list(told["refused"]) == ["busy"]
+    (record,) = bed.run(good)
+    assert record["status"] == "ok", record["reason"]
+    reports = bed.collect(instances)
+    assert reports["good"]["status"] == "ok"
+    assert (reports["busy"]["code"], reports["busy"]["findings"]) == ("no_report", [])
+
+
+def test_a_server_too_old_is_refused_for_the_trials_that_need_more(bed: Bed, tmp_path: pathlib.Path) -> None:
+    """Its client is new and knows nothing of it: forward would be measured in place of what was asked for."""
+    old = script(tmp_path, "iperf version 2.0.13 (21 Jan 2019) pthreads", f'exec {shutil.which("iperf")} "$@"')
+    pool = server.Pool(bed.manager, str(tmp_path), programs={"iperf2": old})
+    instances = [server.Instance(name, trial(name, direction=name)) for name in ("forward", "reverse", "both")]
+    with inside(bed.net.server):
+        refused = pool.start(instances, partial=True).refused
+    assert {name: error.code for name, error in refused.items()} == dict.fromkeys(("reverse", "both"), "tool_too_old")
+    assert set(bed.manager.running) == {instances[0].unit}
+    with inside(bed.net.server), pytest.raises(BenchError, match=r"2\.0\.13 is too old"):
+        pool.start(instances)
+
+
+def test_a_whole_report_is_no_less_for_a_server_that_ended(bed: Bed) -> None:
+    """As when the run that had started it was broken off, and is resumed."""
+    options = trial()
+    instances = bed.start(options)
+    (record,) = bed.run(options)
+    assert record["status"] == "ok", record["reason"]
+    time.sleep(0.5)
+    bed.manager.stop([instances[0].unit])
+    report = bed.collect(instances)[options.id]
+    assert (report["status"], report["findings"]) == ("ok", [])
+
+
+def test_what_a_stopped_server_counted_survives_the_next_start(bed: Bed) -> None:
+    options = trial("first")
+    instances = bed.start(options)
+    (record,) = bed.run(options)
+    assert record["status"] == "ok", record["reason"]
+    bed.collect(instances)
+    bed.start(trial("second"))
+    assert bed.collect(instances)["first"]["status"] == "ok"
+    os.utime(bed.folder / "first.env", (0, 0))
+    bed.start(trial("third"))
+    assert not (bed.folder / "first.out").exists()
+
+
 def test_start_waits_for_a_slow_server(net: Net, tmp_path: pathlib.Path) -> None:
     manager = Direct(tmp_path, net.server, delay_s=1.0)
     slow = Bed(net, manager, server.Pool(manager, str(tmp_path)), tmp_path)
@@ -356,13 +417,6 @@ def test_an_idle_server_of_an_earlier_run_makes_room(bed: Bed) -> None:
     (record,) = bed.run(dataclasses.replace(options, id="later"))
     assert record["status"] == "ok", record["reason"]
     assert bed.collect(instances)["later"]["status"] == "ok"
-
-
-def script(folder: pathlib.Path, version: str, body: str) -> str:
-    path = folder / "iperf"
-    path.write_text(f'#!/bin/sh\n[ "$1" = --version ] && {{ echo "{version}"; exit 0; }}\n{body}\n', encoding="utf-8")
-    path.chmod(0o755)
-    return str(path)
 
 
 def test_a_tool_that_does_not_end_is_ended_with_its_children(bed: Bed, tmp_path: pathlib.Path) -> None:
