@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import sys
 
@@ -29,3 +30,19 @@ def _install_finder() -> None:
 
 _link_checkout()
 _install_finder()
+
+
+def _settle_hypothesis() -> None:
+    """No time limit on an example: on a loaded machine it would fail tests of what has nothing to do with time.
+
+    In CI the same examples each time; by hand new ones, which is how faults are found.
+    """
+    from hypothesis import HealthCheck, settings
+
+    settings.register_profile(
+        "fastpath", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=bool(os.environ.get("CI"))
+    )
+    settings.load_profile("fastpath")
+
+
+_settle_hypothesis()
