@@ -29,7 +29,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._bench.follow impor
     spool_command,
 )
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.plan import TRIAL_LIMIT_S
-from ansible_collections.fastpath.bench.plugins.module_utils._bench.store import replace_file
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.store import RunStore, replace_file
 from ansible_collections.fastpath.bench.plugins.module_utils._common.paths import SPOOL_DIR
 
 display = Display()
@@ -96,7 +96,7 @@ class ActionModule(ActionBase):
         task_vars: dict[str, t.Any],
     ) -> dict[str, dict[str, t.Any]]:
         spool = f"{SPOOL_DIR}/{args['run_id']}"
-        kept = pathlib.Path(args["run_dir"]) / "spool"
+        kept = RunStore(pathlib.Path(args["run_dir"])).spool
         progress = Progress(batch, args["headlines"])
         records: dict[str, dict[str, t.Any]] = {}
         for trial in trials:

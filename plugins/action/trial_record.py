@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import contextlib
-import pathlib
 import typing as t
 
 from ansible.plugins.action import ActionBase
@@ -85,5 +84,5 @@ class ActionModule(ActionBase):
         merged["raw"] = [store.write_raw(name, text) for name, text in raw_files(trial, record, report).items()]
         store.write_trial(merged)
         with contextlib.suppress(FileNotFoundError):
-            (pathlib.Path(store.path) / "spool" / f"{trial['id']}.json").unlink()
+            (store.spool / f"{trial['id']}.json").unlink()
         return str(merged["status"])

@@ -202,6 +202,8 @@ class RunView:
     unreadable: t.Sequence[tuple[str, str]]
     #: Testbeds that measured a DUT and have no direct path to compare it with.
     without_direct: t.Sequence[str]
+    #: Trials that were measured and not collected.
+    waiting: int = 0
 
     @property
     def testbeds(self) -> dict[str, list[str]]:
@@ -679,6 +681,17 @@ def _missing_points(view: RunView) -> t.Iterator[str]:
         shown = ", ".join(view.missing_points[:5])
         more = len(view.missing_points) - 5
         yield f"never run ({len(view.missing_points)}): {shown}" + (f" and {more} more" if more > 0 else "")
+
+
+@rule(
+    "not_collected", RUN, WARNING,
+    remedy="Resume the run with its bench_run_id: it collects them from the endpoints, where they are kept for a day",
+)  # fmt: skip
+def _not_collected(view: RunView) -> t.Iterator[str]:
+    """The run was broken off in the middle of a batch: trials were measured, and what the server and the DUT counted
+    was not yet brought together with what the client did."""
+    if view.waiting:
+        yield f"{view.waiting} measured {'trials are' if view.waiting > 1 else 'trial is'} not in this report"
 
 
 @rule(

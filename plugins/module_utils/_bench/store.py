@@ -29,6 +29,7 @@ LATEST = "latest"
 RUN_FILE = "run.json"
 TRIALS_DIR = "trials"
 RAW_DIR = "raw"
+SPOOL_DIR = "spool"
 
 # Also what keeps a name inside its folder: no slash, no leading dot.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,179}")
@@ -229,6 +230,22 @@ class RunStore:
         """The trials that count, one by one: a run of many thousands never lies in memory as a whole."""
         for name in self.latest_names():
             yield self.read_trial(name)
+
+    # -- spool ----------------------------------------------------------------------------------------------------
+
+    @property
+    def spool(self) -> pathlib.Path:
+        """Where the client's half of a trial lies from its end to the end of its batch."""
+        return self.path / SPOOL_DIR
+
+    def waiting(self) -> list[TrialName]:
+        """Measured trials whose session was broken off before the other half of them was collected."""
+        try:
+            entries = os.listdir(self.spool)
+        except FileNotFoundError:
+            return []
+        done = set(self.names())
+        return sorted(name for name in map(TrialName.parse, entries) if name is not None and name not in done)
 
     # -- raw output -----------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ memory. Everything the report prints is in :class:`RunSummary`; the report adds 
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import statistics
@@ -154,6 +155,8 @@ class PointSummary:
     asked: int
     status: str = MISSING
     reason: str | None = "never run"
+    #: Repetitions that were measured and not collected.
+    waiting: int = 0
     trials: list[TrialRow] = dataclasses.field(default_factory=list)
     metrics: dict[str, MetricSummary] = dataclasses.field(default_factory=dict)
     values: list[float] = dataclasses.field(default_factory=list)
@@ -251,7 +254,8 @@ def summarise_run(store: RunStore) -> RunSummary:
     gathered = _Gathered(run)
     for trial in store.trials():
         gathered.add(trial)
-    points = gathered.finish()
+    waiting = {(name.point_id, name.repetition) for name in store.waiting()}
+    points = gathered.finish(collections.Counter(point_id for point_id, _repetition in waiting))
     _compare(run, points, gathered.noticed)
     without_direct = [
         testbed
@@ -264,6 +268,7 @@ def summarise_run(store: RunStore) -> RunSummary:
         missing_points=[point.point_id for point in points if point.status == MISSING],
         unreadable=gathered.unreadable,
         without_direct=without_direct,
+        waiting=len(waiting),
     )
     for entry in run.get("findings") or ():
         if isinstance(entry, t.Mapping) and entry.get("code"):
@@ -385,8 +390,9 @@ class _Gathered:
             if isinstance(entry, t.Mapping):
                 series.setdefault(str(name), _Series(entry)).add(entry)
 
-    def finish(self) -> list[PointSummary]:
+    def finish(self, waiting: t.Mapping[str, int]) -> list[PointSummary]:
         for point in self.points.values():
+            point.waiting = waiting.get(point.point_id, 0)
             point.trials.sort(key=lambda trial: trial.repetition)
             point.asked = max(point.asked, len(point.trials))
             for name, series in self.series.get(point.point_id, {}).items():
@@ -414,7 +420,7 @@ def _matrix_of(run: t.Mapping[str, t.Any], testbed: str) -> t.Mapping[str, t.Any
 def _state(point: PointSummary) -> tuple[str, str | None]:
     statuses = [trial.status for trial in point.trials]
     if not statuses:
-        return MISSING, "never run"
+        return MISSING, _why_missing(point, point.asked)
     if point.counted == point.asked:
         return OK, None
     reasons: dict[str, int] = {}
@@ -427,12 +433,18 @@ def _state(point: PointSummary) -> tuple[str, str | None]:
         reasons[text] = reasons.get(text, 0) + 1
     never = point.asked - len(statuses)
     if never:
-        reasons[f"{MISSING}: never run"] = never
+        reasons[f"{MISSING}: {_why_missing(point, never)}"] = never
     reason = "; ".join(f"{text} ({count} of {point.asked})" for text, count in reasons.items())
     if point.counted:
         return PARTIAL, reason
     # Nothing counts: the worst that happened names the point.
     return next((state for state in (FAILED, INVALID, SKIPPED) if state in statuses), INVALID), reason
+
+
+def _why_missing(point: PointSummary, missing: int) -> str:
+    if not point.waiting:
+        return "never run"
+    return f"{min(point.waiting, missing)} measured and not collected yet: resume the run"
 
 
 def _dut_figures(view: findings.TrialView) -> dict[str, DutFigures]:

@@ -101,6 +101,19 @@ def test_the_schemas_refuse_what_is_wrong(name, key, value):
         validator(name).validate({**good, key: value})
 
 
+def test_what_was_measured_and_not_collected_is_told_apart_from_what_never_ran(stored):
+    store = stored(lambda made: None if made["point_id"] in (VPP, KERNEL) else made)
+    store.spool.mkdir()
+    for name in (f"{VPP}-r1-a1.json", f"{VPP}-r2-a1.json", f"{DIRECT}-r1-a1.json", ".x.json.77.tmp"):
+        (store.spool / name).write_text("{}")
+    summary = summarise_run(store)
+    assert summary.by_id(VPP).reason == "2 measured and not collected yet: resume the run"
+    assert summary.by_id(KERNEL).reason == "never run"
+    assert summary.by_id(DIRECT).status == "ok"
+    (noticed,) = [entry for entry in summary.noticed if entry.code == "not_collected"]
+    assert noticed.evidence == ["2 measured trials are not in this report"]
+
+
 def test_points_come_in_the_order_of_the_plan_with_their_figures(stored):
     store = stored()
     summary = summarise_run(store)
