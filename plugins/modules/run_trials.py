@@ -58,8 +58,8 @@ options:
     default: run
   refused:
     description:
-      - By name of a server's instance, C(code) and C(reason) why it does not serve. Its trial does not run and gets this
-        reason.
+      - By name of a server's instance, C(code) and C(reason) why it does not serve. Its trial does not run and gets
+        this reason.
     type: dict
     default: {}
   abort:

@@ -10,6 +10,7 @@ import pathlib
 import sys
 
 from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder
+from hypothesis import HealthCheck, settings
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COLLECTIONS = ROOT / ".cache" / "collections"
@@ -37,8 +38,6 @@ def _settle_hypothesis() -> None:
 
     In CI the same examples each time; by hand new ones, which is how faults are found.
     """
-    from hypothesis import HealthCheck, settings
-
     settings.register_profile(
         "fastpath", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=bool(os.environ.get("CI"))
     )
