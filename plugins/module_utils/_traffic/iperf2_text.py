@@ -76,6 +76,8 @@ class _Reader:
         self.streams: list[_Stream] = []
         self.current: dict[tuple[str, bool], _Stream] = {}
         self.peers: dict[str, _Stream] = {}
+        #: stream number -> its first row, while its connection is still to be printed
+        self.early: dict[str, str] = {}
         self.reports: set[str] = set()
         self.sums: list[Interval] = []
         self.connected = 0
@@ -110,15 +112,22 @@ class _Reader:
         self.connected += 1
         self.duplex = self.duplex or "(full-duplex)" in match["rest"]
         self.started = self.started or _moment(match["rest"])
-        for star in (False, True):
-            self.current.pop((match["id"], star), None)
-        self.peers[match["id"]] = _Stream(
+        peer = _Stream(
             match["id"],
             False,
             local=(match["local"], int(match["local_port"])),
             remote=(match["remote"], int(match["remote_port"])),
             tag=match["rest"],
         )
+        self.peers[match["id"]] = peer
+        # On a busy machine a stream's thread prints its connection after the reporter printed the stream's first rows.
+        early = self.early.pop(match["id"], None) is not None
+        for star in (False, True):
+            stream = self.current.get((match["id"], star)) if early else None
+            if stream is not None:
+                stream.local, stream.remote, stream.tag = peer.local, peer.remote, peer.tag
+            else:
+                self.current.pop((match["id"], star), None)
         return True
 
     def _out_of_order(self, line: str) -> bool:
@@ -145,7 +154,8 @@ class _Reader:
         if row.id.startswith("SUM"):
             if not _SUM_REST.match(row.rest):
                 raise ParseError("a sum row with columns that are not known", line=line)
-            self.sums.append(row.interval)
+            if row.interval.length_s > 0:  # 2.1.8 prints sums over no time when streams begin one after the other
+                self.sums.append(row.interval)
             return
         role, interval = self._columns(row, line)
         stream = self._stream(row, line)
@@ -166,8 +176,8 @@ class _Reader:
         if stream_or_none is not None:
             return stream_or_none
         peer = self.peers.get(row.id)
-        if peer is None and self.peers:
-            raise ParseError("a row of a stream that never connected", line=line)
+        if peer is None:
+            self.early.setdefault(row.id, line)
         stream = dataclasses.replace(peer, star=row.star, rows=[]) if peer else _Stream(row.id, row.star)
         self.streams.append(stream)
         self.current[(row.id, row.star)] = stream
@@ -194,6 +204,12 @@ class _Reader:
             retries = int(written["retries"]) if written["retries"] else None
             return SENDER, dataclasses.replace(interval, retransmits=None if retries == _NO_COUNT else retries)
         raise ParseError("a row with columns that are not known", line=line)
+
+    def close(self) -> None:
+        """All lines were read: what is still missing will not come."""
+        # a part of a report may hold no connection at all
+        if self.peers and self.early:
+            raise ParseError("a row of a stream that never connected", line=next(iter(self.early.values())))
 
     def direction(self, stream: _Stream) -> str:
         if stream.peer_report:
@@ -266,6 +282,7 @@ def parse_text(
     for line in lines_of(text):
         if not reader.line(line):
             left.append(line)
+    reader.close()
     if reader.protocol is None and any(row.jitter_ms is not None for s in reader.streams for row in s.rows):
         reader.protocol = "udp"
     flows = tuple(reader.flow(stream, ended) for stream in reader.streams if stream.rows)

@@ -22,7 +22,7 @@ ROW = re.compile(
     (?:\[(?P<tag>[TR]X-[CS])\])?\s*
     (?P<start>{_NUMBER})\s*-\s*(?P<end>{_NUMBER})\s+sec\s+
     (?P<bytes>{_NUMBER})\s?(?P<bytes_unit>[KMGT]?)Bytes\s+
-    (?P<rate>{_NUMBER})\s?(?P<rate_unit>[KMGT]?)(?P<rate_kind>bits|Bytes)/sec
+    (?P<rate>{_NUMBER}|-?nan|inf)\s?(?P<rate_unit>[KMGT]?)(?P<rate_kind>bits|Bytes)/sec
     (?P<rest>.*)$""",
     re.VERBOSE,
 )
@@ -109,6 +109,12 @@ def read_row(line: str) -> TextRow | None:
     rate_unit: float = BIT_UNITS[match["rate_unit"]]
     if match["rate_kind"] == "Bytes":
         rate_unit = 8 * BYTE_UNITS[match["rate_unit"]]
+    rate = float(match["rate"])
+    if not math.isfinite(rate):
+        # what 2.1.8 makes of bytes over no time; over any time it is no figure
+        if float(match["start"]) != float(match["end"]):
+            raise ParseError("a report row that cannot be read", line=line)
+        rate = 0.0
     rest = match["rest"].rstrip()
     omitted = rest.endswith("(omitted)")
     if omitted:
@@ -117,7 +123,7 @@ def read_row(line: str) -> TextRow | None:
         start_s=float(match["start"]),
         end_s=float(match["end"]),
         bytes=float(match["bytes"]) * bytes_unit,
-        rate_bps=float(match["rate"]) * rate_unit,
+        rate_bps=rate * rate_unit,
         omitted=omitted,
     )
     if not match["id"].startswith("FD"):

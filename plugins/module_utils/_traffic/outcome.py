@@ -24,6 +24,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._traffic.record imp
     RECEIVER,
     REVERSE,
     SENDER,
+    TOLERANCE,
     IncompleteError,
     Measurement,
 )
@@ -37,11 +38,28 @@ _OVER_LINK = 1.05
 _UNDER_TARGET = 0.95
 #: What a UDP socket says when the other end has closed its own.
 _UDP_CLOSED = re.compile(r"^(?:read|recvmsg|recv) failed: (?:Connection refused|Bad file descriptor)$")
+#: Metrics that have no sum over both directions.
+_NO_TOTAL = ("frame_loss_ratio", "tool_loss_ratio", "jitter")
 Finding = dict[str, t.Any]
 
 
 def finding(code: str, severity: str, evidence: str, remedy: str) -> Finding:
     return {"code": code, "severity": severity, "evidence": evidence, "remedy": remedy}
+
+
+def metric_names(options: TrialOptions) -> list[str]:
+    """The metrics that a trial with these options has when both ends have counted."""
+    names = ["goodput", "sent_rate"]
+    if options.protocol == "udp":
+        names += ["forwarding_rate", "sent_packet_rate", "offered_rate", "frame_loss_ratio", "tool_loss_ratio"]
+        names += ["jitter", "out_of_order"]
+    else:
+        names.append("retransmits")
+    ways = [*options.directions]
+    keys = [metric_key(name, way) for way in ways for name in names]
+    if options.direction == BOTH:
+        keys += [metric_key(name, BOTH) for name in names if name not in _NO_TOTAL]
+    return keys
 
 
 @dataclasses.dataclass
@@ -262,6 +280,17 @@ def _judge(
                 "warning",
                 f"{counted.zero_intervals} of {len(counted.intervals)} intervals {direction} moved 0 bytes",
                 "Traffic stalled: check MTU, MSS and path MTU discovery, then drops on the DUT",
+            )
+        )
+    apart = max((seen.out_of_step for seen in (sent, received) if seen is not None), default=0.0)
+    if apart > TOLERANCE:
+        made.findings.append(
+            finding(
+                "streams_out_of_step",
+                "warning",
+                f"the tool's own sum of an interval {direction} differs by up to {apart:.0%} from its streams' rows:"
+                " they did not run at the same time, so the figure may be above what they carried together",
+                "The machine was too busy to start all streams at once: give it more CPU, or test longer",
             )
         )
     target = options.target_bps()

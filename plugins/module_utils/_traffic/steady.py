@@ -85,6 +85,8 @@ class Figures:
     total_lost: int | None
     #: Only the row over the whole run was there.
     whole_run: bool = False
+    #: By how much the tool's own sum of an interval differs at most from its streams' rows, as a part of the larger.
+    out_of_step: float = 0.0
 
 
 def _total(values: t.Iterable[float | None]) -> float | None:
@@ -125,14 +127,30 @@ def add_rows(rows: t.Sequence[Interval]) -> Interval:
     )
 
 
-def _agree(summed: Interval, own: Interval, what: str) -> None:
-    limit = max(summed.bytes, own.bytes) * TOLERANCE + 1
-    if abs(summed.bytes - own.bytes) > limit:
+def _agree(summed: Interval, own: Interval) -> None:
+    if _difference(summed, own) > TOLERANCE:
         raise ParseError(
-            f"the tool's sum and its streams disagree {what}",
+            "the tool's sum and its streams disagree over the whole test",
             line=f"streams {summed.bytes:.0f} bytes, sum {own.bytes:.0f} bytes",
             code="contradictory_output",
         )
+
+
+def _difference(summed: Interval, own: Interval) -> float:
+    """As a part of the larger; one byte is none."""
+    return max(0.0, abs(summed.bytes - own.bytes) - 1) / max(summed.bytes, own.bytes, 1)
+
+
+def _out_of_step(rows: t.Sequence[Interval], sums: t.Sequence[Interval], window: Window) -> float:
+    """How far the streams were apart in time.
+
+    iperf2 adds to a sum what its streams report while that interval is the current one. A stream that began late, or
+    whose row came late, is in the sum of another interval. Its own row holds its own time, so the rows are right; but
+    they do not cover the same time.
+    """
+    own = _by_slot(sums, window)
+    # a last, shorter interval may have been summed before all of its streams had ended
+    return max((_difference(row, own[n]) for n, row in enumerate(rows[:-1]) if n in own), default=0.0)
 
 
 def _with_order(summed: Interval, own: Interval) -> Interval:
@@ -149,7 +167,7 @@ def _slot(row: Interval, window: Window) -> int | None:
 
 
 def _is_interval(row: Interval, window: Window) -> bool:
-    return row.length_s <= window.interval_s * (1 + _GRID_SLACK)
+    return 0 < row.length_s <= window.interval_s * (1 + _GRID_SLACK)
 
 
 def _by_slot(rows: t.Iterable[Interval], window: Window) -> dict[int, Interval]:
@@ -181,19 +199,21 @@ def _steady(flows: list[Flow], sums: t.Sequence[Interval], window: Window) -> li
     for flow, found in zip(flows, slots):
         _tail(flow, found, window)
     own = _by_slot(sums, window)
+    finals = [flow.final for flow in flows if flow.final is not None]
+    whole = _final_sum(sums, window)
+    if whole is not None and finals and len(finals) == len(flows):
+        _agree(add_rows(finals), whole)
     rows: list[Interval] = []
     for number in range(window.count):
         parts = [found[number] for found in slots if number in found]
         if parts and len(parts) == len(flows):
             summed = add_rows(parts)
-            # a last, shorter interval may have been summed before all of its streams had ended
             if number in own and number < window.count - 1:
-                _agree(summed, own[number], f"at {own[number].start_s:g} s")
                 summed = _with_order(summed, own[number])
             if number < window.count - 1 and any(row.length_s < window.interval_s * (1 - _GRID_SLACK) for row in parts):
                 raise IncompleteError(
                     f"a stream stopped at {min(row.end_s for row in parts):g} s",
-                    remedy="See the messages of the tool on both ends",
+                    remedy="It died, or began late on a busy machine: see the messages of the tool on both ends",
                     code="ended_early",
                 )
             rows.append(summed)
@@ -204,7 +224,7 @@ def _steady(flows: list[Flow], sums: t.Sequence[Interval], window: Window) -> li
             raise IncompleteError(
                 f"the report has no row of all {len(flows) or 'its'} streams from {begin:g} to"
                 f" {begin + window.interval_s:g} s",
-                remedy="The test ended early, or the report was cut off",
+                remedy="The test ended early, a stream began late, or the report was cut off",
                 code="ended_early",
             )
     _check_end(rows[-1].end_s, window)
@@ -216,8 +236,10 @@ def _overtime(finals: t.Iterable[Interval | None], window: Window) -> bool:
     return max((final.end_s for final in finals if final is not None), default=0.0) > window.end_s + _OVERTIME_S
 
 
-def _check_alive(rows: t.Sequence[Interval], window: Window) -> None:
+def _check_alive(rows: t.Sequence[Interval], flows: t.Sequence[Flow], window: Window) -> None:
     """Tell a sender whose closing datagrams were lost from one that died: the latter's last intervals are empty."""
+    if any(row.bytes > 0 for flow in flows for row in flow.intervals if row.start_s >= window.end_s - 0.001):
+        return  # it was only slow: something came after its time
     rates = sorted(row.rate_bps for row in rows)
     if rows[-1].rate_bps < 0.5 * rates[len(rates) // 2] or rows[-1].rate_bps == 0:
         raise IncompleteError(
@@ -252,7 +274,7 @@ def _whole(flows: list[Flow], sums: t.Sequence[Interval], window: Window) -> Int
     else:
         whole = add_rows(finals)
         if own is not None:
-            _agree(whole, own, "over the whole test")
+            _agree(whole, own)
             whole = _with_order(whole, own)
             whole = dataclasses.replace(whole, bytes=own.bytes, end_s=own.end_s, rate_bps=own.rate_bps)
     _check_end(whole.end_s, window)
@@ -293,7 +315,7 @@ def figures(
     elif window.warmup_s > 0 or late:
         rows = _steady(flows, sums, window)
         if late:
-            _check_alive(rows, window)
+            _check_alive(rows, flows, window)
     else:
         rows = [_whole(flows, sums, window)]
     whole_run = peer_report or (window.warmup_s <= 0 and not late)
@@ -324,6 +346,7 @@ def figures(
         total_packets=_count(final.packets if final else None for final in finals) if finals else None,
         total_lost=_count(final.lost if final else None for final in finals) if finals and received else None,
         whole_run=whole_run,
+        out_of_step=_out_of_step(rows, sums, window) if flows and not whole_run else 0.0,
     )
 
 

@@ -39,6 +39,7 @@ def counted(name: str, direction: str, role: str, window: Window, *, peer: bool 
 
 WHOLE, WHOLE_2 = Window(0, 1.5, 0.5), Window(0, 1.5, 0.5, 2)
 STEADY, STEADY_2 = Window(0.5, 1.0, 0.5), Window(0.5, 1.0, 0.5, 2)
+SLOW_2, SLOW_4 = Window(0.5, 2.0, 0.5, 2), Window(0.5, 2.0, 0.5, 4)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,6 +98,11 @@ CASES = [
     Case("iperf-2.1.8_udp_rev.server.txt", "reverse", "sender", WHOLE, 13620992, 1.5, packets=212828),
     Case("iperf-2.1.8_udp_fd.server.txt", "forward", "receiver", WHOLE, 7182988, 1.5, 112234, 79338),
     Case("iperf-2.1.8_udp_fd.server.txt", "reverse", "sender", WHOLE, 13218624, 1.5, packets=206541),
+    # an emulated machine, hopelessly slow: rows before their connection, sums that mix intervals, ends that come late
+    Case("iperf-2.1.8_slow_tcp_p4.client.txt", "forward", "sender", SLOW_4, 6815744, 2.0, retransmits=0),
+    Case("iperf-2.1.8_slow_udp_p2.client.txt", "forward", "sender", SLOW_2, 111872, 2.0, packets=1748),
+    Case("iperf-2.1.8_slow_udp_p2.server.txt", "forward", "receiver", SLOW_2, 111744, 2.0, 1746, 0),
+    Case("iperf-2.1.8_slow_udp_p2_fd.client.txt", "reverse", "receiver", SLOW_2, 436480, 2.0, 6820, 1148),
     Case("iperf-2.0.5_tcp_p3.client.txt", "forward", "sender", Window(0, 2, 1, 3), 176 * 2**20, 2.0),
     Case(
         "iperf-2.0.5_udp.client.txt", "forward", "receiver", Window(0, 10, 10), int(1.25 * 2**20), 10.0, 891, 2,

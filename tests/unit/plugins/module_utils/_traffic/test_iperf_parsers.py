@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from iperf_cases import CASES, STEADY, WHOLE, WHOLE_2, Case, counted, report, text
+from iperf_cases import CASES, SLOW_4, STEADY, STEADY_2, WHOLE, WHOLE_2, Case, counted, report, text
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError, ParseError
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic import iperf2, iperf3, iperf3_json
@@ -127,6 +127,40 @@ def test_sum_and_streams_must_agree() -> None:
     wrong = text("iperf-2.0.9_tcp_unaligned.client.txt").replace("738 MBytes  1183", "1476 MBytes  2363")
     with pytest.raises(ParseError, match="disagree"):
         figures(iperf2.parse(wrong, end="client", interval_s=1), "forward", "sender", Window(0, 5, 1, 3))
+
+
+def test_sums_of_streams_that_do_not_run_at_the_same_time_are_no_contradiction() -> None:
+    """Each stream's rows hold its own time; the tool adds them up by the time at which they came."""
+    assert counted("iperf-2.1.8_slow_tcp_p4.client.txt", "forward", "sender", SLOW_4).out_of_step > 0.4
+    assert counted("iperf-2.1.8_tcp_p2.client.txt", "forward", "sender", STEADY_2).out_of_step == 0
+    wrong = text("iperf-2.1.8_slow_tcp_p4.client.txt").replace("8519920 Bytes  23723463", "9519920 Bytes  26507900")
+    with pytest.raises(ParseError, match="disagree over the whole test"):
+        figures(iperf2.parse(wrong, end="client", interval_s=0.5), "forward", "sender", SLOW_4)
+
+
+def test_a_stream_that_began_late_leaves_no_figure() -> None:
+    assert "-nan" in text("iperf-2.1.8_slow_tcp_p4.server.txt")
+    with pytest.raises(IncompleteError, match="began late"):
+        counted("iperf-2.1.8_slow_tcp_p4.server.txt", "forward", "receiver", SLOW_4)
+
+
+def test_a_rate_over_no_time_is_none_and_over_any_time_an_error() -> None:
+    row = "[  1] 0.0000-{0} sec  962888 Bytes  -nan bits/sec  10=2:0:0:1:0:0:0:7\n"
+    (flow,) = iperf2.parse(row.format("0.0000"), end="server", interval_s=1).flows
+    assert flow.intervals[0].rate_bps == 0
+    with pytest.raises(ParseError, match="cannot be read"):
+        iperf2.parse(row.format("0.5000"), end="server")
+
+
+def test_a_connection_may_be_printed_after_its_first_row_but_not_never() -> None:
+    slow = text("iperf-2.1.8_slow_udp_p2.client.txt")
+    late = next(line for line in slow.splitlines() if line.startswith("[  2] local"))
+    assert slow.index("[  2] 0.0000-0.5000") < slow.index(late)
+    found = {flow.id: flow for flow in iperf2.parse(slow, end="client", interval_s=0.5).flows if not flow.peer_report}
+    assert found["2"].remote == ("10.73.3.2", 5207)
+    assert len(found["2"].intervals) == 5
+    with pytest.raises(ParseError, match="never connected"):
+        iperf2.parse(slow.replace(late + "\n", ""), end="client", interval_s=0.5)
 
 
 def test_number_of_streams_must_be_the_asked_one() -> None:

@@ -177,6 +177,14 @@ def test_udp_metrics_carry_unit_layer_and_kind() -> None:
     assert metrics["frame_loss_ratio_forward"]["value"] == pytest.approx((233634 - 151334) / 233634)
 
 
+def test_streams_that_were_apart_in_time_are_told() -> None:
+    more: dict[str, t.Any] = {"parallel": 4, "duration_s": 2.0}
+    made = outcome.evaluate(report("iperf-2.1.8_slow_tcp_p4.client.txt"), trial(**more))
+    assert made.status == "ok"
+    (found,) = (item for item in made.findings if item["code"] == "streams_out_of_step")
+    assert "by up to 44%" in found["evidence"]
+
+
 def test_what_only_the_other_end_knows_is_null_with_the_reason() -> None:
     made = outcome.evaluate(report("iperf-2.1.8_tcp_fwd.client.txt"), trial(duration_s=1.0))
     goodput = made.metrics["goodput_forward"]
