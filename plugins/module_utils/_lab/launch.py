@@ -143,6 +143,8 @@ def start(names: LabNames, host: str, site: Site) -> subprocess.Popen[bytes] | N
                 "--property=KillMode=mixed",
                 "--property=TimeoutStopSec=5",
                 "--property=TasksMax=infinity",
+                # To be killed is how a host is stopped: no failure in the machine's journal.
+                "--property=SuccessExitStatus=SIGKILL",
                 "--",
                 *argv,
             ]

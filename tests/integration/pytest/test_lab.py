@@ -382,6 +382,10 @@ def test_where_systemd_runs_the_machine(lab: LabUnderTest) -> None:
     for left in ("ls -A /run/fastpath-lab /run/netns", "find /sys/fs/cgroup -name 'fastpath-lab-inner*'"):
         assert "inner" not in lab.sh("machine", left)
     assert lab.sh("machine", "systemctl list-units --all --plain --no-legend 'fastpath-lab-inner*'") == ""
+    # taking a lab down is no failure in the machine's journal
+    journal = lab.sh("machine", "journalctl --sync; journalctl --no-pager -u 'fastpath-lab-inner-*'")
+    assert "Started fastpath-lab-inner-left" in journal
+    assert "Failed" not in journal
 
 
 # -- the connection ----------------------------------------------------------------------------------------
