@@ -207,6 +207,11 @@ def parse_os_release(text: str) -> dict[str, str]:
     return values
 
 
+def parse_cpu_set(text: str | None) -> str | None:
+    """A set of CPUs as sysfs prints it. Where none was ever set, some kernels print a null pointer."""
+    return "" if text == "(null)" else text
+
+
 def parse_version(text: str) -> str | None:
     """The first thing that looks like a version: ``iproute2-6.1.0``, ``iputils 20221126``, ``iperf 3.12``."""
     match = _VERSION.search(text)
@@ -513,7 +518,7 @@ class Collector:
             "architecture": platform.machine(),
             "cmdline": redact_cmdline(cmdline) if cmdline is not None else None,
             "isolated_cpus": self.host.text("sys/devices/system/cpu/isolated"),
-            "nohz_full_cpus": self.host.text("sys/devices/system/cpu/nohz_full"),
+            "nohz_full_cpus": parse_cpu_set(self.host.text("sys/devices/system/cpu/nohz_full")),
         }
 
     def _cpu(self) -> dict[str, t.Any]:

@@ -192,6 +192,11 @@ def test_a_whole_host(root):
     assert found["memory"]["total_bytes"] == 24684084 * 1024
 
 
+def test_a_set_of_cpus_that_was_never_set_is_empty(root):
+    put(root, {"sys/devices/system/cpu/nohz_full": "  (null)\n"})
+    assert collect(root)["kernel"]["nohz_full_cpus"] == ""
+
+
 def test_its_state(root):
     state = collect(root)["state"]
     assert state["sysctls"]["net/ipv4/conf/eth0/rp_filter"] == "1"
