@@ -423,9 +423,9 @@ def test_a_host_that_dies_under_a_command_is_unreachable_not_a_hang(lab: LabUnde
     lab.call("present")
     command = lab.ansible_command("left", "-m", "ansible.builtin.raw", "-a", "sleep 77.7")
     running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=ENV)
-    wait_until(lambda: "sleep" in lab.sh("left", "cat /proc/[0-9]*/comm").split(), 10)
+    wait_until(lambda: "sleep" in lab.sh("left", "cat /proc/[0-9]*/comm").split(), 60)
     os.kill(lab.init("left"), signal.SIGKILL)
-    out, _err = running.communicate(timeout=5)
+    out, _err = running.communicate(timeout=30)
     assert "UNREACHABLE" in out
     assert "died while a command ran" in out
 
