@@ -20,6 +20,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._bench.run import (
     plan_result,
 )
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
+from ansible_collections.fastpath.bench.plugins.plugin_utils.checks import AnsibleChecks
 
 
 class ActionModule(ActionBase):
@@ -57,9 +58,12 @@ class ActionModule(ActionBase):
         result["left_datapaths"] = left_datapaths(args["results_dir"], [*result["dead_runs"], *own])
         return result
 
-    @staticmethod
     def _testbeds(
-        hosts: list[str], shipped: dict[str, t.Any], overrides: dict[str, t.Any], task_vars: dict[str, t.Any]
+        self,
+        hosts: list[str],
+        shipped: dict[str, t.Any],
+        overrides: dict[str, t.Any],
+        task_vars: dict[str, t.Any],
     ) -> list[Testbed]:
         members: dict[str, list[str]] = {}
         hostvars = task_vars["hostvars"]
@@ -70,6 +74,7 @@ class ActionModule(ActionBase):
                 "there is no host to measure with", where="inventory",
                 remedy="Put the testbed's hosts in the group bench_testbeds, see inventories/example",
             )
+        checks = AnsibleChecks(self._loader, hostvars)
         testbeds = []
         for name, machines in members.items():
             variables = collections.ChainMap(overrides, hostvars[machines[0]])
@@ -79,5 +84,5 @@ class ActionModule(ActionBase):
                     "bench_matrix is not defined", where=f"testbed {name}",
                     remedy="Define it in the inventory's group_vars or with -e @file, see docs/matrix.md",
                 )
-            testbeds.append(plan_testbed(name, machines, matrix, catalog_of(variables, shipped)))
+            testbeds.append(plan_testbed(name, machines, matrix, catalog_of(variables, shipped), checks))
         return testbeds

@@ -10,10 +10,12 @@ machine each look takes CPU from what is measured.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
 import shlex
+import signal
 import time
 import typing as t
 
@@ -36,6 +38,22 @@ display = Display()
 
 #: How long a lost connection to the client is tried again before the batch is given up.
 RECONNECT_S = 60.0
+
+
+@contextlib.contextmanager
+def _undisturbed() -> t.Iterator[None]:
+    """Let a signal wait. What is shown goes through a queue of Ansible's, and a worker that Ctrl-C ends while it holds
+    its lock would leave the main process waiting for ever."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _tell(line: str) -> None:
+    with _undisturbed():
+        display.display(line)
 
 
 class ActionModule(ActionBase):
@@ -103,7 +121,7 @@ class ActionModule(ActionBase):
             refused = args["refused"].get(trial.get("instance"))
             if refused:
                 records[trial["id"]] = failed_record(trial, refused["code"], f"server: {refused['reason']}")
-                display.display(progress.line(records[trial["id"]]))
+                _tell(progress.line(records[trial["id"]]))
         trials = [trial for trial in trials if trial["id"] not in records]
         if not trials:
             return records
@@ -129,14 +147,14 @@ class ActionModule(ActionBase):
             for record in found:
                 records[record["id"]] = record
                 self._keep(kept, record)
-                display.display(progress.line(record))
+                _tell(progress.line(record))
                 due = time.monotonic()
             if not problem and time.monotonic() > deadline:
                 problem = "the generator did not end within its time limit"
         for trial in trials:
             if trial["id"] not in records:
                 records[trial["id"]] = failed_record(trial, "generator_failed", problem)
-                display.display(progress.line(records[trial["id"]]))
+                _tell(progress.line(records[trial["id"]]))
         self._clean(job, task_vars)
         return records
 
@@ -147,7 +165,8 @@ class ActionModule(ActionBase):
             folder.mkdir(parents=True, exist_ok=True)
             replace_file(folder / f"{record['id']}.json", json.dumps(record).encode())
         except OSError as error:
-            display.warning(f"{folder}: {error.strerror}: until the batch ends, its trials are on the client only")
+            with _undisturbed():
+                display.warning(f"{folder}: {error.strerror}: until the batch ends, its trials are on the client only")
 
     def _start(
         self, module: str, trials: list[dict[str, t.Any]], spool: str, limit_s: float, task_vars: dict[str, t.Any]

@@ -271,9 +271,10 @@ trials:
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
-from ansible_collections.fastpath.bench.plugins.module_utils._traffic import iperf, options, runner
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic import iperf, options, outcome, runner
 
 
 def argument_spec() -> dict[str, t.Any]:
@@ -299,6 +300,22 @@ def wanted(params: dict[str, t.Any]) -> list[options.TrialOptions]:
         return options.unique(options.from_params(trial, extra_s=limit) for trial in params["trials"])
     names = [f"trial-{number + 1}" for number in range(params["repetitions"])]
     return [options.from_params(params, id=name, extra_s=limit) for name in names]
+
+
+def check_trial(trial: t.Mapping[str, t.Any], headline: str) -> None:
+    """Called where a matrix is planned, on the controller: what this module would refuse later.
+
+    :raises BenchError: an option is wrong, or the headline is none that such a trial has.
+    """
+    result = ArgumentSpecValidator(options.trial_spec()).validate(dict(trial))
+    if result.error_messages:
+        raise BenchError("; ".join(result.error_messages), remedy="See ansible-doc fastpath.bench.iperf_run")
+    made = options.from_params(result.validated_parameters, id="checked")
+    known = outcome.metric_names(made)
+    if headline not in known:
+        raise BenchError(
+            f"a trial with protocol {made.protocol} does not count {headline}", remedy=f"It counts {', '.join(known)}"
+        )
 
 
 def main() -> None:

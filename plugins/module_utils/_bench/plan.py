@@ -49,10 +49,16 @@ DATAPATH_KEYS = ("description", "role", "vars", "addresses")
 #: Who holds the addresses of a DUT's data interfaces: its kernel, or the datapath (the kernel then has none on them).
 ADDRESS_HOLDERS = ("kernel", "datapath")
 POWER_KEYS = ("description", "vars")
-GENERATOR_KEYS = ("description", "role", "module")
+GENERATOR_KEYS = ("description", "role", "module", "options", "vars")
 AXIS_KEYS = ("description", "level", "values")
 
+#: The entry points that the engine uses of a role.
+DATAPATH_ENTRIES = ("apply", "verify", "observe", "remove")
+GENERATOR_ENTRIES = ("main", "serve", "collect")
+
 FIRST_PORT = 5201
+#: Above, the kernel may have given a port to somebody else.
+LAST_PORT = 32767
 #: One module call runs at most this much, so that what it holds is collected now and then.
 BATCH_MAX_TRIALS = 50
 BATCH_MAX_S = 900.0
@@ -80,6 +86,26 @@ class Catalog:
     duration_s: t.Any = 10
     warmup_s: t.Any = 1
     interval_s: t.Any = 0.5
+
+
+class Checks:
+    """What only the surroundings of a plan know of the names in it. These know nothing and refuse nothing."""
+
+    def role(self, name: str, entries: t.Sequence[str], where: str) -> None:
+        """:raises BenchError: there is no such role, or it lacks an entry point."""
+
+    def trial(self, module: str, options: t.Mapping[str, t.Any], headline: str, where: str) -> None:
+        """:raises BenchError: the generator's module would refuse these options, or cannot count the headline."""
+
+    def unset(self, host: str, role: str, variable: str, where: str) -> t.Any:
+        """What a role's variable is on a host when no set-up sets it.
+
+        :raises BenchError: it cannot be told.
+        """
+        del host, role, variable, where
+
+
+NO_CHECKS = Checks()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,6 +155,12 @@ def slug(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-") or "x"
 
 
+def short_slug(text: str) -> str:
+    """A slug of at most 24 characters, for names that are only a part of a file's or a unit's."""
+    name = slug(text)
+    return name if len(name) <= 24 else f"{name[:15]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
 def point_id(testbed: str, point: Point) -> str:
     """A readable name of a point, unique in a run and usable as a file name."""
     name = ".".join([slug(testbed), *(slug(v) for v in point.values())])
@@ -161,7 +193,8 @@ def _traffic(catalog: Catalog, name: str) -> Traffic:
         # a steady window is made of whole intervals
         if abs(seconds / interval - round(seconds / interval)) > 1e-6:
             raise BenchError(
-                f"{seconds:g} s is no whole number of intervals of {interval:g} s", where=f"{where}.{key}",
+                f"{seconds:g} s is no whole number of intervals of {interval:g} s",
+                where=f"{where}.{key}",
                 remedy="Change it or interval_s",
             )
     version = as_int(entry.get("ip_version", 4), where + ".ip_version")
@@ -171,11 +204,14 @@ def _traffic(catalog: Catalog, name: str) -> Traffic:
     return Traffic(name, generator, headline, options, duration, warmup, interval, version)
 
 
-def _generator(catalog: Catalog, name: str) -> dict[str, str]:
+def _generator(catalog: Catalog, name: str) -> dict[str, t.Any]:
     where = f"bench_generators.{name}"
     entry = as_mapping(catalog.generators[name], where)
     only_keys(entry, GENERATOR_KEYS, where)
-    return {key: as_text(entry.get(key), f"{where}.{key}") for key in ("role", "module")}
+    return {
+        **{key: as_text(entry.get(key), f"{where}.{key}") for key in ("role", "module")},
+        **{key: as_mapping(entry.get(key, {}), f"{where}.{key}") for key in ("options", "vars")},
+    }
 
 
 def _datapath(catalog: Catalog, name: str) -> dict[str, t.Any]:
@@ -195,6 +231,11 @@ def _datapath(catalog: Catalog, name: str) -> dict[str, t.Any]:
 
 def _axes(catalog: Catalog) -> dict[str, Axis]:
     axes = {}
+    if NONE in catalog.datapaths:
+        raise BenchError(
+            f"a datapath cannot be called {NONE!r}: a point says so where there is no DUT",
+            where="bench_datapaths", remedy="Give it another name",
+        )  # fmt: skip
     for name, raw in as_mapping(catalog.axes, "bench_axes").items():
         where = f"bench_axes.{name}"
         if name in SETUP_AXES + TRIAL_AXES:
@@ -206,6 +247,11 @@ def _axes(catalog: Catalog) -> dict[str, Axis]:
             key: as_mapping(value, f"{where}.values.{key}")
             for key, value in as_mapping(entry.get("values"), where + ".values").items()
         }
+        if NONE in values:
+            raise BenchError(
+                f"a value cannot be called {NONE!r}: a point says so where an axis means nothing",
+                where=where + ".values", remedy="Call it unset, off or another name",
+            )  # fmt: skip
         keys = {key: set(value) for key, value in values.items()}
         union = set().union(*keys.values()) if keys else set()
         for key, have in keys.items():
@@ -213,7 +259,8 @@ def _axes(catalog: Catalog) -> dict[str, Axis]:
                 # a variable set at one value and not at another would keep the other value's setting
                 raise BenchError(
                     f"value {key!r} does not set {', '.join(sorted(union - have))}, which another value sets",
-                    where=where + ".values", remedy="Each value of a set-up axis sets the same variables",
+                    where=where + ".values",
+                    remedy="Each value of a set-up axis sets the same variables",
                 )
         axes[name] = Axis(name, level, values)
     return axes
@@ -285,7 +332,8 @@ def parse_matrix(raw: t.Any, catalog: Catalog, topologies: t.Mapping[str, Topolo
         left = [p for p in points if not all(p[a] in values for a, values in rule.items())]
         if len(left) == len(points):
             raise BenchError(
-                "this exclude matches no point", where=f"{where}.exclude[{number}]",
+                "this exclude matches no point",
+                where=f"{where}.exclude[{number}]",
                 remedy="Take it out, or name values that the axes have",
             )
         points = left
@@ -344,7 +392,8 @@ def _fit(point: Point, topologies: t.Mapping[str, Topology], own: t.Mapping[str,
         if point["datapath"] == NONE:
             raise BenchError(
                 f"topology {point['topology']!r} has a DUT but the point has no datapath",
-                where="bench_matrix.axes.datapath", remedy="Name a datapath of bench_datapaths",
+                where="bench_matrix.axes.datapath",
+                remedy="Name a datapath of bench_datapaths",
             )
         return dict(point)
     setup_axes = {"datapath", *(name for name, axis in own.items() if axis.level == "setup")}
@@ -383,7 +432,9 @@ class Testbed:
         return [trial for group in self.groups for batch in group["batches"] for trial in batch["trials"]]
 
 
-def plan_testbed(name: str, hosts: t.Sequence[str], raw_matrix: t.Any, catalog: Catalog) -> Testbed:
+def plan_testbed(
+    name: str, hosts: t.Sequence[str], raw_matrix: t.Any, catalog: Catalog, checks: Checks = NO_CHECKS
+) -> Testbed:
     """Plan all trials of one testbed. Touches nothing; raises BenchError for whatever is wrong in the input."""
     if not hosts:
         raise BenchError("the testbed has no host", where=f"testbed {name}", remedy="Put its hosts in bench_testbeds")
@@ -413,8 +464,10 @@ def plan_testbed(name: str, hosts: t.Sequence[str], raw_matrix: t.Any, catalog: 
         else [(points, list(rounds)) for points in by_setup.values()]
     )
     for number, (points, repetitions) in enumerate(visits, start=1):
-        group = _group(testbed, f"{slug(name)}-g{number:02d}", points[0], own)
-        group["batches"] = _batches(testbed, group, _ordered(points, repetitions, matrix, number), traffic, own)
+        group = _group(testbed, f"{short_slug(name)}-g{number:02d}", points[0], own)
+        group["batches"] = _batches(
+            testbed, group, _ordered(points, repetitions, matrix, number, traffic), traffic, own
+        )
         group["path"] = _path_of(group)
         testbed.groups.append(group)
         for point in points:
@@ -428,20 +481,69 @@ def plan_testbed(name: str, hosts: t.Sequence[str], raw_matrix: t.Any, catalog: 
                     "setup": group["id"],
                 },
             )
+    _check(testbed, checks)
+    _leave_nothing_over(testbed, checks)
     if len(testbed.points) != len(matrix.points):
         raise BenchError("two points would have the same name", where="bench_matrix.axes", remedy="Rename a value")
     return testbed
 
 
-def _ordered(points: list[Point], repetitions: list[int], matrix: Matrix, visit: int) -> list[tuple[Point, int]]:
-    """Repetitions spread: each round takes every point once, in an order of its own that the seed fixes."""
+def _check(testbed: Testbed, checks: Checks) -> None:
+    """Have the surroundings look at every role, and at every kind of trial once."""
+    for name in dict.fromkeys(group["datapath"] for group in testbed.groups):
+        role = _datapath(testbed.catalog, name)["role"]
+        if role is not None:
+            checks.role(role, DATAPATH_ENTRIES, f"bench_datapaths.{name}.role")
+    for name in dict.fromkeys(batch["generator"] for group in testbed.groups for batch in group["batches"]):
+        checks.role(_generator(testbed.catalog, name)["role"], GENERATOR_ENTRIES, f"bench_generators.{name}.role")
+    seen = set()
+    for group in testbed.groups:
+        for batch in group["batches"]:
+            for trial in batch["trials"]:
+                point = testbed.points[trial["point_id"]]
+                kind = {**trial["options"], "port": None}
+                key = (batch["module"], point["headline"], repr(sorted(kind.items(), key=str)))
+                if key not in seen:
+                    seen.add(key)
+                    where = f"bench_traffic.{point['point']['traffic']}.options"
+                    checks.trial(batch["module"], trial["options"], point["headline"], where)
+
+
+def _leave_nothing_over(testbed: Testbed, checks: Checks) -> None:
+    """Give each set-up the variables that only others set, with what they are when nobody sets them.
+
+    Ansible cannot take a host's variable back, so what one set-up had set would hold for all after it.
+    """
+    names: dict[str, set[str]] = {}
+    for group in testbed.groups:
+        if group["role"] is not None:
+            names.setdefault(group["role"], set()).update(group["vars"])
+    for group in testbed.groups:
+        missing = sorted(names.get(group["role"], set()) - set(group["vars"]))
+        where = f"bench_datapaths.{group['datapath']}.vars"
+        group["unset"] = {
+            host: {name: checks.unset(host, group["role"], name, where) for name in missing}
+            for host in (group["duts"] if missing else ())
+        }
+
+
+def _ordered(
+    points: list[Point], repetitions: list[int], matrix: Matrix, visit: int, traffic: t.Mapping[str, Traffic]
+) -> list[tuple[Point, int]]:
+    """Repetitions spread: each round takes every point once, in an order of its own that the seed fixes.
+
+    A batch has one generator. So within a round those of one generator are neighbours, and the next round begins with
+    the generator that this one ends with.
+    """
     if matrix.order == "sequential":
         return [(point, repetition) for point in points for repetition in repetitions]
     result: list[tuple[Point, int]] = []
-    for repetition in repetitions:
+    generators = list(dict.fromkeys(traffic[point["traffic"]].generator for point in points))
+    for number, repetition in enumerate(repetitions):
         order = list(points)
         # only the order of measurements depends on it, no secret does
         random.Random(f"{matrix.seed}/{visit}/{repetition}").shuffle(order)
+        order.sort(key=lambda point: generators.index(traffic[point["traffic"]].generator), reverse=number % 2 == 1)
         result.extend((point, repetition) for point in order)
     return result
 
@@ -495,6 +597,7 @@ def _batches(
             or current["generator"] != profile.generator
             or len(current["trials"]) >= BATCH_MAX_TRIALS
             or seconds + length > BATCH_MAX_S
+            or _next_port(current["trials"]) + _streams(profile) - 1 > LAST_PORT
         ):
             seconds = 0.0
             current = {
@@ -505,15 +608,14 @@ def _batches(
             }
             batches.append(current)
         seconds += length
-        options = dict(profile.options)
+        options = {**current["options"], **profile.options}
         for axis, value in point.items():
             if axis in own and own[axis].level == "trial" and value != NONE:
                 options.update(own[axis].values[value])
         interface, server = endpoint_path(topology, "client", profile.ip_version)
         server_interface, client = endpoint_path(topology, "server", profile.ip_version)
         pid = point_id(testbed.name, point)
-        # room for generators that take a port for each stream
-        port = FIRST_PORT + sum(_streams(trial["options"]) for trial in current["trials"])
+        port = _next_port(current["trials"])
         current["trials"].append(
             {
                 "id": f"{pid}-r{repetition}-a1",
@@ -539,8 +641,17 @@ def _batches(
     return batches
 
 
-def _streams(options: t.Mapping[str, t.Any]) -> int:
-    return as_int(options.get("parallel", 1), "bench_traffic options.parallel", low=1, high=1000)
+def _next_port(trials: t.Sequence[t.Mapping[str, t.Any]]) -> int:
+    """With room for generators that take a port for each stream."""
+    return FIRST_PORT + sum(_parallel(trial["options"], "options.parallel") for trial in trials)
+
+
+def _parallel(options: t.Mapping[str, t.Any], where: str) -> int:
+    return as_int(options.get("parallel", 1), where, low=1, high=1000)
+
+
+def _streams(profile: Traffic) -> int:
+    return _parallel(profile.options, f"bench_traffic.{profile.name}.options.parallel")
 
 
 def _path_of(group: dict[str, t.Any]) -> dict[str, t.Any]:
@@ -583,6 +694,4 @@ def forecast_s(testbed: Testbed) -> float:
     """About how long the testbed's trials will take, set-up of its groups included, in seconds."""
     trials = testbed.trials
     warmup = sum(float(trial["options"]["warmup_s"]) for trial in trials)
-    return (
-        traffic_seconds(trials) + warmup + FORECAST_TRIAL_S * len(trials) + FORECAST_GROUP_S * len(testbed.groups)
-    )
+    return traffic_seconds(trials) + warmup + FORECAST_TRIAL_S * len(trials) + FORECAST_GROUP_S * len(testbed.groups)

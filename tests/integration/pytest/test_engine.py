@@ -66,6 +66,21 @@ def play(playbook, results, *arguments, check=True, **variables):
     return done
 
 
+def start(playbook, results, log="/dev/null", **variables):
+    with open(log, "wb") as output:
+        return subprocess.Popen(
+            command(playbook, results, **variables), cwd=ROOT, env=environment(), stdout=output, stderr=output,
+            start_new_session=True,
+        )  # fmt: skip
+
+
+def wait_for(true, limit_s):
+    deadline = time.monotonic() + limit_s
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def lab_host(host, *words):
     done = subprocess.run(
         [str(ANSIBLE), "-e", f"lab_name={LAB}", host, "-m", "ansible.builtin.raw", "-a", " ".join(words)],
@@ -178,16 +193,118 @@ def test_a_mistake_in_the_matrix_touches_nothing(results):
 
 
 @pytest.mark.slow
+def test_a_datapath_has_its_variables_and_leaves_none_to_the_next_set_up(results):
+    datapaths = {"rps": {"role": "fastpath.bench.kernel_router", "vars": {"kernel_router_rps": "0-1"}}}
+    matrix = {
+        "axes": {"topology": ["routed"], "datapath": ["kernel", "rps"], "traffic": ["tcp_large"]},
+        "repeats": 2,
+        "order": "interleaved",
+    }
+    play("site.yml", results, bench_run_id="rps", bench_datapaths=datapaths, bench_matrix=matrix)
+    steered = {
+        name: trial["dut"]["dut"]["softnet"]["received_rps"] > 0 for name, trial in trials(results / "rps").items()
+    }
+    assert steered == {name: ".rps." in name for name in steered}
+    assert len(steered) == 4
+
+
+@pytest.mark.slow
+def test_a_second_run_on_the_same_hosts_is_refused_and_the_first_one_goes_on(results):
+    first = start("site.yml", results, bench_run_id="first")
+    wait_for(lambda: list((results / "first" / "spool").glob("*")), 90)
+    second = play("site.yml", results, check=False, bench_run_id="second")
+    assert second.returncode != 0
+    assert "this host is in use by first" in second.stdout + second.stderr
+    assert not (results / "second").exists()
+    assert first.wait(120) == 0
+    assert {t["status"] for t in trials(results / "first").values()} == {"ok"}
+
+
+@pytest.mark.slow
+def test_a_run_interrupted_while_hosts_are_put_back_is_opened_again_to_end_that(results, tmp_path):
+    log = tmp_path / "log"
+    child = start("site.yml", results, log, bench_run_id="interrupted")
+    wait_for(lambda: b"Remove the datapath | lab-g02" in log.read_bytes(), 120)
+    os.killpg(child.pid, signal.SIGINT)
+    child.wait(20)
+    assert "inet 10.73" in lab_host("client", "ip", "address"), "it was stopped before the hosts were put back"
+    done = play("site.yml", results, bench_run_id="interrupted")
+    assert "0 trials" in done.stdout
+    assert "inet 10.73" not in lab_host("client", "ip", "address")
+    assert lab_host("dut", "sysctl", "-n", "net.ipv4.ip_forward").strip() == "0"
+
+
+@pytest.mark.slow
+def test_what_was_measured_when_it_was_interrupted_survives_another_run(results):
+    matrix = {"axes": {"topology": ["direct"], "traffic": ["tcp_large", "udp_small"]}, "repeats": 4}
+    variables = {"bench_run_id": "stopped", "bench_matrix": matrix}
+    run = results / "stopped"
+    child = start("site.yml", results, **variables)
+    wait_for(lambda: len(list((run / "spool").glob("*"))) >= 3, 120)
+    os.killpg(child.pid, signal.SIGINT)
+    child.wait(20)
+    kept = {path.name: json.loads(path.read_text())["started"] for path in (run / "spool").glob("*.json")}
+    assert not trials(run)
+    told = play("playbooks/report.yml", results, bench_run_id="stopped").stdout
+    assert "measured and not collected yet: resume the run" in told
+    play("playbooks/restore.yml", results)
+    assert "iperf" not in lab_host("server", "ps", "-e", "-o", "comm")
+    play("site.yml", results, bench_run_id="between", bench_matrix={**matrix, "repeats": 1})
+    play("site.yml", results, **variables)
+    found = trials(run)
+    assert {t["status"] for t in found.values()} == {"ok"}
+    assert len(found) == 8
+    assert {name: found[name]["started"] for name in kept} == kept
+
+
+@pytest.mark.slow
+def test_one_port_that_is_taken_costs_one_trial(results):
+    code = "import socket,time; s=socket.socket(); s.bind(('0.0.0.0',5201)); s.listen(); time.sleep(600)"
+    init = json.loads((pathlib.Path("/run/fastpath-lab") / LAB / "server" / "init").read_text())["pid"]
+    other = subprocess.Popen(["nsenter", "-n", "-t", str(init), sys.executable, "-c", code])
+    try:
+        axes = {"topology": ["direct"], "traffic": ["tcp_large"], "direction": ["forward", "reverse"]}
+        matrix = {"axes": axes, "repeats": 1, "order": "sequential"}
+        play("site.yml", results, bench_run_id="taken", bench_matrix=matrix)
+    finally:
+        other.kill()
+        other.wait()
+    found = {name: (t["status"], t["code"]) for name, t in trials(results / "taken").items()}
+    assert found == {
+        "lab.direct.none.tcp_large.forward-r1-a1.json": ("failed", "port_busy"),
+        "lab.direct.none.tcp_large.reverse-r1-a1.json": ("ok", None),
+    }
+
+
+def test_a_run_without_any_result_has_failed(results):
+    topology = {
+        "parts": {"client": "client", "server": "server"},
+        "links": [
+            {
+                "ends": [
+                    {"part": "client", "interface": "eth9", "addresses": ["10.73.9.1/24"]},
+                    {"part": "server", "interface": "eth2", "addresses": ["10.73.9.2/24"]},
+                ]
+            }
+        ],
+    }
+    axes = {"topology": ["bad"], "traffic": ["tcp_large"]}
+    done = play(
+        "site.yml", results, check=False, bench_run_id="nothing", bench_topologies={"bad": topology},
+        bench_matrix={"axes": axes, "repeats": 1},
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "No point has a result" in done.stdout + done.stderr
+    (trial,) = trials(results / "nothing").values()
+    assert "eth9: there is no such interface" in trial["reason"]
+
+
+@pytest.mark.slow
 def test_a_killed_run_keeps_what_it_measured_and_the_next_one_cleans_up(results):
     run = results / "killed"
     variables = {"bench_run_id": "killed", "bench_matrix": {**MATRIX["bench_matrix"], "repeats": 3}}
-    child = subprocess.Popen(
-        command("site.yml", results, **variables), cwd=ROOT, env=environment(), stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, start_new_session=True,
-    )
-    deadline = time.monotonic() + 90
-    while not list(run.glob("trials/*direct*")) and time.monotonic() < deadline:
-        time.sleep(0.1)
+    child = start("site.yml", results, **variables)
+    wait_for(lambda: list(run.glob("trials/*direct*")), 90)
     time.sleep(6)
     os.killpg(child.pid, signal.SIGKILL)
     child.wait()

@@ -72,7 +72,12 @@ def test_interleaved_visits_each_setup_once_per_repetition():
     testbed = plan(with_matrix(order="interleaved"))
     assert [g["topology"] for g in testbed.groups] == ["direct", "routed"] * 3
     assert [{t["repetition"] for b in g["batches"] for t in b["trials"]} for g in testbed.groups] == [
-        {1}, {1}, {2}, {2}, {3}, {3},
+        {1},
+        {1},
+        {2},
+        {2},
+        {3},
+        {3},
     ]
 
 
@@ -102,19 +107,32 @@ def test_a_chain_of_two_duts_routes_through_both():
         "routed": {
             "parts": {"client": "a", "dut1": "b", "dut2": "c", "server": "d"},
             "links": [
-                {"ends": [{"part": "client", "interface": "e1", "addresses": ["10.0.1.1/24"]},
-                          {"part": "dut1", "interface": "e1", "addresses": ["10.0.1.2/24"]}]},
-                {"ends": [{"part": "dut1", "interface": "e2", "addresses": ["10.0.2.1/24"]},
-                          {"part": "dut2", "interface": "e1", "addresses": ["10.0.2.2/24"]}]},
-                {"ends": [{"part": "dut2", "interface": "e2", "addresses": ["10.0.3.1/24"]},
-                          {"part": "server", "interface": "e1", "addresses": ["10.0.3.2/24"]}]},
+                {
+                    "ends": [
+                        {"part": "client", "interface": "e1", "addresses": ["10.0.1.1/24"]},
+                        {"part": "dut1", "interface": "e1", "addresses": ["10.0.1.2/24"]},
+                    ]
+                },
+                {
+                    "ends": [
+                        {"part": "dut1", "interface": "e2", "addresses": ["10.0.2.1/24"]},
+                        {"part": "dut2", "interface": "e1", "addresses": ["10.0.2.2/24"]},
+                    ]
+                },
+                {
+                    "ends": [
+                        {"part": "dut2", "interface": "e2", "addresses": ["10.0.3.1/24"]},
+                        {"part": "server", "interface": "e1", "addresses": ["10.0.3.2/24"]},
+                    ]
+                },
             ],
         }
     }
     variables["bench_matrix"] = {"axes": {"topology": ["routed"], "traffic": ["tcp_single"]}}
     group = plan(variables, ["a", "b", "c", "d"]).groups[0]
     assert [(r["dst"], r["via"]) for r in group["hosts"]["a"]["routes"]] == [
-        ("10.0.2.0/24", "10.0.1.2"), ("10.0.3.0/24", "10.0.1.2"),
+        ("10.0.2.0/24", "10.0.1.2"),
+        ("10.0.3.0/24", "10.0.1.2"),
     ]
     assert [(r["dst"], r["via"]) for r in group["hosts"]["b"]["routes"]] == [("10.0.3.0/24", "10.0.2.2")]
     assert group["duts"] == ["b", "c"]
@@ -167,7 +185,10 @@ def test_the_baseline_of_a_routed_point_is_the_direct_one():
     points = [entry["point"] for entry in testbed.points.values()]
     routed = testbed.points["lab.routed.kernel.tcp_large.both"]["point"]
     assert planning.baseline_of(routed, {"topology": "direct"}, points) == {
-        "topology": "direct", "datapath": "none", "traffic": "tcp_large", "direction": "both",
+        "topology": "direct",
+        "datapath": "none",
+        "traffic": "tcp_large",
+        "direction": "both",
     }
     direct = testbed.points["lab.direct.none.tcp_large.both"]["point"]
     assert planning.baseline_of(direct, {"topology": "direct"}, points) is None
@@ -270,3 +291,114 @@ def test_long_batches_are_cut():
     batches = plan(with_matrix(repeats=40)).groups[0]["batches"]
     assert sum(len(b["trials"]) for b in batches) == 240
     assert max(len(b["trials"]) for b in batches) <= planning.BATCH_MAX_TRIALS
+
+
+# -- generators, roles and modules ------------------------------------------------------------------------------------
+
+
+def test_trials_of_two_generators_make_few_batches():
+    variables = with_axes(traffic=["tcp_large", "three"])
+    variables["bench_traffic"] = {"three": {"generator": "iperf3", "options": {"protocol": "tcp"}}}
+    testbed = plan(variables)
+    for group in testbed.groups:
+        assert [batch["generator"] for batch in group["batches"]] == ["iperf2", "iperf3", "iperf2", "iperf3"]
+        assert [len(batch["trials"]) for batch in group["batches"]] == [3, 6, 6, 3]
+        order = [trial["repetition"] for batch in group["batches"] for trial in batch["trials"]]
+        assert order == sorted(order), "rounds stay one after the other"
+    assert {trial["options"]["tool"] for trial in testbed.trials} == {"iperf2", "iperf3"}
+
+
+def test_options_of_a_profile_win_over_those_of_its_generator():
+    variables = lab(
+        bench_generators={"mine": {"role": "a.b.c", "module": "a.b.m", "options": {"x": 1, "y": 2}, "vars": {"v": 3}}},
+        bench_traffic={"tcp_large": {"generator": "mine", "options": {"y": 5}}},
+    )
+    variables["bench_matrix"]["axes"]["traffic"] = ["tcp_large"]
+    testbed = plan(variables)
+    assert testbed.trials[0]["options"].items() >= {"x": 1, "y": 5}.items()
+    assert testbed.groups[0]["batches"][0]["vars"] == {"v": 3}
+
+
+def test_ports_stay_below_those_that_the_kernel_gives_away():
+    testbed = plan(with_traffic_of(1000))
+    ports = [trial["options"]["port"] for trial in testbed.trials]
+    assert max(ports) + 1000 <= 32768
+    assert min(ports) == 5201
+    for batch in (batch for group in testbed.groups for batch in group["batches"]):
+        taken = sorted(trial["options"]["port"] for trial in batch["trials"])
+        assert all(after - before >= 1000 for before, after in zip(taken, taken[1:]))
+
+
+def with_traffic_of(streams):
+    variables = with_matrix(repeats=20)
+    variables["bench_matrix"]["axes"] = {
+        "topology": ["direct"],
+        "traffic": ["udp_small"],
+        "direction": ["forward", "both"],
+    }
+    variables["bench_traffic"] = {"udp_small": {"generator": "iperf2", "options": {"parallel": streams}}}
+    return variables
+
+
+class Surroundings(planning.Checks):
+    def __init__(self):
+        self.roles, self.trials = [], []
+
+    def role(self, name, entries, where):
+        self.roles.append((name, tuple(entries), where))
+
+    def trial(self, module, options, headline, where):
+        self.trials.append((module, headline, where))
+
+    def unset(self, host, role, variable, where):
+        return f"{host} {role} {variable} {where}"
+
+
+def plan_with(checks, variables):
+    return planning.plan_testbed("lab", HOSTS, variables["bench_matrix"], catalog_of(variables, SHIPPED), checks)
+
+
+def test_roles_and_trials_are_looked_at_before_anything_runs():
+    checks = Surroundings()
+    plan_with(checks, lab())
+    assert checks.roles == [
+        ("fastpath.bench.kernel_router", ("apply", "verify", "observe", "remove"), "bench_datapaths.kernel.role"),
+        ("fastpath.bench.iperf", ("main", "serve", "collect"), "bench_generators.iperf2.role"),
+    ]
+    looked_at = {(headline, where) for _module, headline, where in checks.trials}
+    assert looked_at == {
+        (f"{metric}_{way}", f"bench_traffic.{traffic}.options")
+        for traffic, metric in (("tcp_large", "goodput"), ("udp_small", "forwarding_rate"))
+        for way in ("forward", "reverse", "total")
+    }
+
+
+def test_what_one_set_up_sets_does_not_hold_for_the_next_one():
+    variables = with_axes(datapath=["kernel", "rps"])
+    variables["bench_datapaths"] = {
+        "rps": {"role": "fastpath.bench.kernel_router", "vars": {"kernel_router_rps": "0-1"}},
+        "other": {"role": "fastpath.bench.other", "vars": {"other": 1}},
+    }
+    variables["bench_matrix"]["axes"]["datapath"].append("other")
+    groups = {group["datapath"]: group for group in plan_with(Surroundings(), variables).groups}
+    assert groups["rps"]["unset"] == groups["other"]["unset"] == groups["none"]["unset"] == {}
+    assert groups["kernel"]["unset"] == {
+        "dut": {"kernel_router_rps": "dut fastpath.bench.kernel_router kernel_router_rps bench_datapaths.kernel.vars"}
+    }
+
+
+def test_none_is_no_name_for_a_value_of_an_own_axis():
+    """It would be taken for a point at which the axis means nothing, and what it sets would not be set."""
+    variables = with_axes(streams=["none"])
+    variables["bench_axes"] = {"streams": {"level": "trial", "values": {"none": {"parallel": 1}}}}
+    with pytest.raises(BenchError, match=r"^bench_axes\.streams\.values: a value cannot be called 'none'"):
+        plan(variables)
+    with pytest.raises(BenchError, match=r"^bench_datapaths: a datapath cannot be called 'none'"):
+        plan(lab(bench_datapaths={"none": {"role": "a.b.c"}}))
+
+
+@pytest.mark.parametrize("name", ["a" * 24, "a" * 25, "rack " * 40])
+def test_a_long_name_of_a_testbed_makes_no_long_names_of_its_parts(name):
+    testbed = plan(lab(), name=name)
+    assert {len(group["id"]) <= 28 for group in testbed.groups} == {True}
+    assert len({planning.short_slug(f"{name}{n}") for n in range(3)}) == 3
