@@ -50,9 +50,7 @@ class ActionModule(ActionBase):
             elif args["state"] == "withdrawn":
                 result["removed"] = bench_run.withdraw(store)
             else:
-                before = store.read_run()["fingerprints"]
-                bench_run.update_run(store, findings=bench_run.not_restored(before, args["after"]))
-                result["harness"] = bench_run.finish_session(store, args["left"])
+                result["harness"] = bench_run.finish_session(store, args["left"], args["after"])
         except BenchError as error:
             result.update(failed=True, **error.as_result())
             return result

@@ -705,6 +705,17 @@ def _run_unfinished(view: RunView) -> t.Iterator[str]:
 
 
 @rule(
+    "host_not_restored", RUN, ERROR,
+    remedy="Run playbook fastpath.bench.restore and compare the host by hand",
+)  # fmt: skip
+def _host_not_restored(view: RunView) -> t.Iterator[str]:
+    """The run left a host otherwise than it found it: it did not answer, a setting could not be put back, or somebody
+    else changed it meanwhile. The figures stand; the playbook ends with an error, so that it is not overlooked."""
+    for host, what in (view.run.get("not_restored") or {}).items():
+        yield f"{host} {what}"
+
+
+@rule(
     "no_direct_path", RUN, INFO,
     remedy="Add a topology without a DUT to the matrix",
     cannot="whether the DUT or the endpoints were the limit",

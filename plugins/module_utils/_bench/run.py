@@ -242,12 +242,17 @@ def withdraw(store: RunStore) -> bool:
     return True
 
 
-def finish_session(store: RunStore, left: t.Iterable[str] = ()) -> dict[str, t.Any]:
+def finish_session(
+    store: RunStore, left: t.Iterable[str] = (), after: t.Mapping[str, t.Any] | None = None
+) -> dict[str, t.Any]:
     """Close the running session and work out the harness time over all sessions of the run.
 
     :param left: hosts that were not put back.
+    :param after: by host, its fingerprint as the run leaves it.
     """
     run = store.read_run()
+    # what an earlier session said of it is no longer true
+    run["not_restored"] = not_restored(run.get("fingerprints") or {}, after or {}, sorted(left))
     now = time.time()
     sessions = run.get("sessions") or [{"started": now, "finished": None}]
     sessions[-1]["finished"] = now
@@ -381,22 +386,18 @@ def trial_name(trial: t.Mapping[str, t.Any]) -> TrialName:
 
 
 def not_restored(
-    before: t.Mapping[str, t.Any], after: t.Mapping[str, t.Any]
-) -> list[dict[str, t.Any]]:
-    """A finding for each host whose state after the restore is not the one found before the run."""
-    findings = []
-    for host, fingerprint in sorted(after.items()):
+    before: t.Mapping[str, t.Any], after: t.Mapping[str, t.Any], left: t.Iterable[str] = ()
+) -> dict[str, str]:
+    """By host whose state after the restore is not the one found before the run: what is known of it.
+
+    :param left: hosts that were held, and whose restore failed or was not tried since they did not answer.
+    """
+    found = {host: "was not put back: its restore failed, or it did not answer" for host in left}
+    for host, fingerprint in after.items():
         first = (before.get(host) or {}).get("state")
         last = (fingerprint or {}).get("state")
-        if not first or not last or first == last:
+        if host in found or not first or not last or first == last:
             continue
         differing = [f"{d['path']} ({d['before']!r}, now {d['after']!r})" for d in differences(first, last)]
-        findings.append(
-            {
-                "code": "host_not_restored",
-                "severity": "error",
-                "evidence": f"{host}: differs after the restore in {'; '.join(differing[:5])}",
-                "remedy": "Run playbook fastpath.bench.restore and compare the host by hand",
-            }
-        )
-    return findings
+        found[host] = f"differs after the restore in {'; '.join(differing[:5])}"
+    return dict(sorted(found.items()))

@@ -276,6 +276,28 @@ def test_one_port_that_is_taken_costs_one_trial(results):
     }
 
 
+@pytest.mark.slow
+def test_a_host_that_could_not_be_put_back_is_told_and_ends_the_run_with_an_error(results, tmp_path):
+    run = results / "meddled"
+    axes = {"topology": ["routed"], "traffic": ["tcp_large"]}
+    log = tmp_path / "log"
+    child = start("site.yml", results, log, bench_run_id="meddled", bench_matrix={"axes": axes, "repeats": 1})
+    wait_for(lambda: list((run / "spool").glob("*")), 120)
+    # somebody else changes what the run has changed: that is not overwritten
+    lab_host("dut", "sysctl", "-qw", "net.ipv4.conf.eth1.rp_filter=1")
+    try:
+        assert child.wait(120) != 0
+        told = log.read_text()
+        assert "dut differs after the restore in" in told
+        assert "net.ipv4.conf.eth1.rp_filter" in told
+        assert "The figures stand, but" in told
+        summary = json.loads((run / "summary.json").read_text())
+        assert "host_not_restored" in {finding["code"] for finding in summary["findings"]}
+        assert trials(run)[f"{ROUTED_TCP}-r1-a1.json"]["status"] == "ok"
+    finally:
+        play("playbooks/restore.yml", results, restore_force=True)
+
+
 def test_a_run_without_any_result_has_failed(results):
     topology = {
         "parts": {"client": "client", "server": "server"},

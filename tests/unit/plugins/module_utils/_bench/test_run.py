@@ -108,10 +108,11 @@ def test_the_start_of_a_process_is_the_kernels():
 def test_what_was_not_restored_is_named():
     before = {"dut": {"state": {"sysctl": {"a": 1}, "nics": {}}}, "client": {"state": {"a": 1}}}
     after = {"dut": {"state": {"sysctl": {"a": 2}, "nics": {}}}, "client": {"state": {"a": 1}}}
-    (finding,) = running.not_restored(before, after)
-    assert finding["code"] == "host_not_restored"
-    assert "dut" in finding["evidence"]
-    assert "sysctl" in finding["evidence"]
+    found = running.not_restored(before, after, ["server"])
+    assert list(found) == ["dut", "server"]
+    assert "sysctl" in found["dut"]
+    assert "was not put back" in found["server"]
+    assert running.not_restored(before, {**before, "away": {}}) == {}
 
 
 @pytest.mark.parametrize(
@@ -246,6 +247,15 @@ def test_a_run_whose_playbook_is_gone_is_dead_and_one_that_lives_is_not(tmp_path
     assert running.dead_runs(str(tmp_path), but="mine") == ["killed"]
     running.abandon(str(tmp_path), ["killed"])
     assert running.dead_runs(str(tmp_path), but="mine") == []
+
+
+def test_what_a_later_session_puts_back_is_no_longer_named(tmp_path):
+    running.open_run(make_testbeds(), results_dir=str(tmp_path), run_id="a", create=True)
+    store = RunStore.open(tmp_path, "a")
+    running.finish_session(store, ["dut"])
+    assert list(store.read_run()["not_restored"]) == ["dut"]
+    running.finish_session(store)
+    assert store.read_run()["not_restored"] == {}
 
 
 def test_a_run_that_could_not_put_back_a_host_is_taken_up_by_the_next_one(tmp_path):
