@@ -392,7 +392,7 @@ def not_restored(
 
     :param left: hosts that were held, and whose restore failed or was not tried since they did not answer.
     """
-    found = {host: "was not put back: its restore failed, or it did not answer" for host in left}
+    found = dict.fromkeys(left, "was not put back: its restore failed, or it did not answer")
     for host, fingerprint in after.items():
         first = (before.get(host) or {}).get("state")
         last = (fingerprint or {}).get("state")
