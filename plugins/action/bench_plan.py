@@ -72,7 +72,7 @@ class ActionModule(ActionBase):
         if not members:
             raise BenchError(
                 "there is no host to measure with", where="inventory",
-                remedy="Put the testbed's hosts in the group bench_testbeds, see inventories/example",
+                remedy="Put the testbed's hosts in the group bench_testbeds, see docs/matrix.md",
             )
         checks = AnsibleChecks(self._loader, hostvars)
         testbeds = []
