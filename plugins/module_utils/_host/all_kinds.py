@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from ansible_collections.fastpath.bench.plugins.module_utils._host import (
     address,
+    cpufreq,
+    cpuidle,
     ethtool,
     kernel_file,
     link,
+    owners,
     queue,
     route,
     sysctl,
@@ -19,4 +22,6 @@ KINDS = (
     *(sysctl.Sysctl, kernel_file.SysFile, kernel_file.ProcFile),
     *(link.Mtu, link.Up, link.Promisc, link.TxQueueLength, address.Addresses, route.Route),
     *(ethtool.Features, ethtool.ChannelCounts, queue.RpsMask, queue.XpsMask, queue.RpsFlowCount),
+    *(cpufreq.Governor, cpufreq.Tunables, cpufreq.SetSpeed, cpufreq.EnergyPreference, cpufreq.FrequencyLimits),
+    *(cpufreq.Boost, cpufreq.PolicyBoost, cpufreq.UncoreLimits, cpuidle.IdleStates, owners.ServiceRunning),
 )

@@ -39,7 +39,10 @@ SCOPES = ("net", "boot", "disk")
 
 #: The order in which settings depend on each other. Applied and restored
 #: lowest first: queues exist before their masks, a link is up before it
-#: has routes, an MTU that allows IPv6 stands before IPv6 settings.
+#: has routes, an MTU that allows IPv6 stands before IPv6 settings, a governor
+#: is chosen before what belongs to it. A service that owns settings is stopped
+#: before all of them and started after all of them.
+RANK_OWNERS_STOP = 5
 RANK_QUEUES = 10
 RANK_MTU = 20
 RANK_LINK = 30
@@ -50,7 +53,14 @@ RANK_SYSCTL_ONE = 52
 RANK_ADDRESSES = 60
 RANK_PER_QUEUE = 70
 RANK_ROUTES = 80
+RANK_BOOST_ALL = 82
+RANK_BOOST_ONE = 83
+RANK_GOVERNOR = 84
+RANK_WITH_GOVERNOR = 85
+RANK_FREQUENCY_LIMITS = 86
+RANK_WITHIN_LIMITS = 87
 RANK_OTHER = 90
+RANK_OWNERS_START = 99
 
 
 class Knob:
@@ -82,6 +92,10 @@ class Knob:
     @property
     def rank(self) -> int:
         return RANK_OTHER
+
+    def rank_to(self, value: Value) -> int:
+        """The rank of writing this value, where the direction matters."""
+        return self.rank
 
     @property
     def device(self) -> str | None:

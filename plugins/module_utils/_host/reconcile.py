@@ -102,7 +102,7 @@ def plan(wishes: t.Sequence[Wish], current: t.Mapping[tuple[str, str], Value]) -
         for wish in wishes
         if wish.name in current and not wish.knob.satisfied(current[wish.name], wish.wish)
     ]
-    return sorted(changes, key=lambda change: change.knob.rank)
+    return sorted(changes, key=lambda change: change.knob.rank_to(change.after))
 
 
 def reconcile(
@@ -389,7 +389,7 @@ class _Applier:
                     "Restore puts it back; set it in the same call if it matters",
                 )
             )
-        self.outcome.changes = sorted(changes, key=lambda change: change.knob.rank)
+        self.outcome.changes = sorted(changes, key=lambda change: change.knob.rank_to(change.after))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -410,7 +410,7 @@ def put_back(values: t.Sequence[tuple[Knob, Value]]) -> list[Left]:
     when all else is back was not there in the beginning either: a queue that
     had come with a change of ours, the IPv6 settings below the smallest MTU.
     """
-    ordered = sorted(values, key=lambda pair: pair[0].rank)
+    ordered = sorted(values, key=lambda pair: pair[0].rank_to(pair[1]))
     left: list[Left] = []
     for _pass in range(_PASSES):
         for knob, value in ordered:

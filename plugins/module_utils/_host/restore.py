@@ -168,7 +168,7 @@ class _Restorer:
                     "Left as it is; restore with force to go back to the values found first",
                 )
             )
-        self.items.sort(key=lambda item: (item.knob.rank, -item.entry.order))
+        self.items.sort(key=lambda item: (item.knob.rank_to(item.entry.found), -item.entry.order))
         self.result.changes = [
             Change(item.knob, item.now, item.entry.found)
             for item in self.items
