@@ -9,14 +9,21 @@ from __future__ import annotations
 STATE_DIR = "/var/lib/fastpath-bench"
 JOURNAL_DIR = STATE_DIR + "/journal"
 SPOOL_DIR = STATE_DIR + "/spool"
+#: Python packages that a role brought, as wheels.
+WHEEL_DIR = STATE_DIR + "/wheels"
 
 #: Gone after a reboot: background samplers, server instances, path responders.
 RUN_DIR = "/run/fastpath-bench"
 SAMPLE_DIR = RUN_DIR + "/sample"
 IPERF_DIR = RUN_DIR + "/iperf"
 PATH_DIR = RUN_DIR + "/path"
+SINK_DIR = RUN_DIR + "/sink"
 #: The batch of trials that runs on this client, if any.
 BATCH_FILE = RUN_DIR + "/batch.json"
 
 #: Where the one-machine lab keeps what belongs to each lab (host side).
 LAB_DIR = "/run/fastpath-lab"
+
+#: What takes long to make and can be made again at any time: disk images of the lab's virtual machines.
+CACHE_DIR = "/var/cache/fastpath-bench"
+IMAGE_DIR = CACHE_DIR + "/images"

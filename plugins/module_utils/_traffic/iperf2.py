@@ -14,6 +14,9 @@ from ansible_collections.fastpath.bench.plugins.module_utils._traffic.record imp
 _UNLIMITED = "1000g"
 
 
+#: Leaves out the exchange of reports at the end of UDP.
+NO_FIN = "--no-udp-fin"
+
 #: What a UDP server reads at once unless told otherwise (iperf 2.1.8, "Read buffer size: 1470 Byte").
 UDP_BUFFER_BYTES = 1470
 
@@ -51,6 +54,30 @@ def client_command(program: str, options: opt.TrialOptions, version: opt.ToolVer
                 ("--full-duplex", options.direction == BOTH),
             )
         ),
+    ]
+
+
+def load_command(
+    program: str,
+    *,
+    server: str,
+    port: int,
+    length_bytes: int,
+    rate_pps: float | None,
+    duration_s: float,
+    bind_address: str | None = None,
+    ipv6: bool = False,
+) -> list[str]:
+    """The command line of a sender of UDP that waits for no server's report, and prints its final row alone.
+
+    Nobody needs to serve: who counts what arrives is another one's business.
+    """
+    rate = _UNLIMITED if rate_pps is None else f"{max(1, round(rate_pps))}pps"
+    return [
+        program,
+        *("-c", server, "-p", str(port), "-u", "-l", str(length_bytes), "-b", rate, "-t", _number(duration_s)),
+        *("-f", "b", "-e", NO_FIN),
+        *opt.flags((("-B", bind_address), ("-V", ipv6))),
     ]
 
 
