@@ -298,6 +298,89 @@ def test_a_host_that_could_not_be_put_back_is_told_and_ends_the_run_with_an_erro
         play("playbooks/restore.yml", results, restore_force=True)
 
 
+@pytest.mark.slow
+def test_the_oldest_ansible_core_measures_and_reports_too(results):
+    done = subprocess.run([ROOT / "scripts/oldest-core"], check=True, capture_output=True, text=True, timeout=300)
+    folder = ROOT / done.stdout.strip() / "bin"
+    version = subprocess.run([folder / "ansible", "--version"], check=True, capture_output=True, text=True).stdout
+    assert "core 2.19" in version
+    community = next((PLAYBOOK.parents[1] / "lib").glob("python3.*/site-packages"))
+    with_core = {
+        **environment(),
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        "ANSIBLE_COLLECTIONS_PATH": f"{ROOT / '.cache/collections'}:{community}",
+    }
+    words = command("site.yml", results, bench_run_id="oldest")
+    ran = subprocess.run(
+        [str(folder / "ansible-playbook"), *words[1:]], cwd=ROOT, env=with_core, capture_output=True, text=True,
+        timeout=300, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout[-4000:] + ran.stderr[-2000:]
+    assert json.loads((results / "oldest" / "run.json").read_text())["versions"]["ansible-core"].startswith("2.19.")
+    assert {t["status"] for t in trials(results / "oldest").values()} == {"ok"}
+
+
+def side(name, number):
+    """One of two testbeds: a cable of its own between two hosts."""
+    ends = [
+        {"part": part, "interface": "eth1", "addresses": [f"10.73.{number}.{last}/24"]}
+        for part, last in (("client", 1), ("server", 2))
+    ]
+    return {
+        "hosts": {f"{name}-{part}": None for part in ("client", "server")},
+        "vars": {
+            "bench_testbed": name,
+            "bench_topologies": {
+                "direct": {"parts": {p: f"{name}-{p}" for p in ("client", "server")}, "links": [{"ends": ends}]}
+            },
+        },
+    }
+
+
+@pytest.mark.slow
+def test_two_testbeds_of_one_inventory_are_measured_side_by_side(tmp_path):
+    lab = f"two{os.getpid()}"
+    sides = {"left": side("left", 1), "right": side("right", 2)}
+    inventory = {
+        "all": {
+            "vars": {
+                "lab_name": lab, "ansible_connection": "fastpath.bench.lab", "bench_results_dir": str(tmp_path),
+                "bench_duration_s": 2, "bench_warmup_s": 0.5,
+                "bench_matrix": {"axes": {"topology": ["direct"], "traffic": ["tcp_single"]}, "repeats": 2},
+            },
+            "children": {"bench_testbeds": {"children": sides}},
+        }
+    }  # fmt: skip
+    nodes = {host: {"kind": "linux"} for entry in sides.values() for host in entry["hosts"]}
+    links = [{"endpoints": [f"{name}-client:eth1", f"{name}-server:eth1"]} for name in sides]
+    (tmp_path / "hosts.json").write_text(json.dumps(inventory))
+
+    def run(playbook, **variables):
+        words = [
+            str(PLAYBOOK), "-i", str(tmp_path / "hosts.json"), str(ROOT / playbook), "-e", json.dumps(variables),
+        ]  # fmt: skip
+        done = subprocess.run(
+            words, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=300, check=False
+        )
+        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+
+    topology = {"name": lab, "topology": {"nodes": nodes, "links": links}}
+    run("playbooks/lab_up.yml", lab_name=lab, lab_topology=topology)
+    try:
+        run("site.yml", bench_run_id="two")
+    finally:
+        run("playbooks/lab_down.yml", lab_name=lab)
+    found = trials(tmp_path / "two")
+    assert {(t["testbed"], t["repetition"], t["status"]) for t in found.values()} == {
+        (name, repetition, "ok") for name in sides for repetition in (1, 2)
+    }
+    spans = {
+        name: [(t["started"], t["started"] + t["duration_s"]) for t in found.values() if t["testbed"] == name]
+        for name in sides
+    }
+    assert any(a < d and c < b for a, b in spans["left"] for c, d in spans["right"]), "they took turns"
+
+
 def test_a_run_without_any_result_has_failed(results):
     topology = {
         "parts": {"client": "client", "server": "server"},
