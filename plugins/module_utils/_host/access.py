@@ -17,6 +17,7 @@ import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common import command
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError, ParseError
+from ansible_collections.fastpath.bench.plugins.module_utils._host.nicinfo import kernel_ioctl
 
 _TIMEOUT_S = 30.0
 
@@ -94,6 +95,9 @@ class Access:
         self.sys = sys or os.environ.get("FASTPATH_BENCH_SYSFS_ROOT") or "/sys"
         self._links: dict[str, dict[str, t.Any]] | None = None
         self._routes: list[dict[str, t.Any]] | None = None
+        self._told: dict[tuple[str, ...], str] = {}
+        #: Options of ethtool that this version does not answer as JSON.
+        self.without_json: set[str] = set()
 
     # Files
 
@@ -109,7 +113,7 @@ class Access:
         """One write(2), as kernel files want it; the line end makes an empty value a write at all."""
         self.forget()
         try:
-            handle = os.open(path, os.O_WRONLY)
+            handle = os.open(path, os.O_WRONLY | os.O_TRUNC)  # as a shell does
         except OSError as err:
             raise file_error(err, path) from err
         try:
@@ -147,13 +151,29 @@ class Access:
             raise tool_error(argv, status, out, err, where)
         return out
 
+    def told(self, argv: t.Sequence[str], *, where: str) -> str:
+        """As :meth:`run`, and kept until something is written."""
+        key = tuple(argv)
+        if key not in self._told:
+            self._told[key] = self.run(argv, where=where)
+        return self._told[key]
+
+    def device_ioctl(self, device: str, request: bytes) -> bytes:
+        """Put a changing ethtool request to the kernel, where the tool has no words for it."""
+        self.forget()
+        try:
+            return kernel_ioctl()(device, request)
+        except OSError as err:
+            raise file_error(err, device) from err
+
     def change(self, argv: t.Sequence[str], *, where: str) -> str:
         """Run a tool that changes the host."""
         self.forget()
         return self.run(argv, where=where)
 
     def forget(self) -> None:
-        """Drop what was read from ``ip``: the host has changed."""
+        """Drop what tools told: the host has changed."""
+        self._told = {}
         self._links = None
         self._routes = None
 
