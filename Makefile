@@ -70,7 +70,7 @@ lint: setup lint-python lint-ansible sanity
 lint-python:
 	$(BIN)/ruff check .
 	cd $(COLLECTIONS) && $(BIN)/mypy --config-file $(CURDIR)/pyproject.toml \
-	  $(foreach kind,action connection doc_fragments module_utils modules plugin_utils,-p ansible_collections.fastpath.bench.plugins.$(kind))
+	  $(foreach kind,action connection doc_fragments filter module_utils modules plugin_utils,-p ansible_collections.fastpath.bench.plugins.$(kind))
 
 lint-ansible:
 	cd $(LINK) && PATH="$(BIN):$$PATH" ANSIBLE_COLLECTIONS_PATH=$(COLLECTIONS) $(BIN)/ansible-lint --profile production --strict --offline
