@@ -200,6 +200,8 @@ def _validation(goal: Goal, trial: Trial | None) -> dict[str, t.Any] | None:
     ratio = trial.found.loss_ratio
     held = ratio is not None and ratio <= goal.loss_ratio
     shown = "unknown" if ratio is None else f"{ratio:.6%}"
+    if ratio and trial.found.missing:
+        shown += f", of it {trial.found.missing / trial.found.intended:.6%} that the generator did not offer"
     return {
         **trial.as_dict(),
         "goal": goal.name,
