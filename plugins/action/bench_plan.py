@@ -68,7 +68,14 @@ class ActionModule(ActionBase):
         members: dict[str, list[str]] = {}
         hostvars = task_vars["hostvars"]
         for host in hosts:
-            members.setdefault(str(hostvars[host].get("bench_testbed", "testbed")), []).append(str(host))
+            name = hostvars[host].get("bench_testbed", "testbed")
+            # a number is a name too
+            if isinstance(name, bool) or not isinstance(name, (str, int)) or not str(name).strip():
+                raise BenchError(
+                    f"bench_testbed cannot be {name!r}", where=f"host {host}",
+                    remedy="Give the name of the testbed that the host belongs to",
+                )  # fmt: skip
+            members.setdefault(str(name), []).append(str(host))
         if not members:
             raise BenchError(
                 "there is no host to measure with", where="inventory",

@@ -272,6 +272,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.module_utils.errors import UnsupportedError
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic import iperf, options, outcome, runner
@@ -309,8 +310,17 @@ def check_trial(trial: t.Mapping[str, t.Any], headline: str) -> None:
     """
     result = ArgumentSpecValidator(options.trial_spec()).validate(dict(trial))
     if result.error_messages:
-        raise BenchError("; ".join(result.error_messages), remedy="See ansible-doc fastpath.bench.iperf_run")
-    made = options.from_params(result.validated_parameters, id="checked")
+        told = "; ".join(
+            f"there is no option {error.msg}" if isinstance(error, UnsupportedError) else error.msg
+            for error in result.errors
+        )
+        raise BenchError(told.rstrip("."), remedy="See ansible-doc fastpath.bench.iperf_run")
+    try:
+        made = options.from_params(result.validated_parameters, id="checked")
+    except BenchError as error:
+        # the trial has no name yet, so what tells where it is is the option alone
+        option = (error.where or "").rpartition(": ")[2]
+        raise BenchError(error.what, where=option or None, remedy=error.remedy, code=error.code) from error
     known = outcome.metric_names(made)
     if headline not in known:
         raise BenchError(

@@ -15,6 +15,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.utils.collection_loader._collection_finder import _get_collection_role_path
 
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.plan import Checks
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.shape import suggest
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 
 _ENDINGS = (".yml", ".yaml", ".json", "")
@@ -39,6 +40,24 @@ class AnsibleChecks(Checks):
                 code="no_entry_point",
             )
 
+    def variables(self, role: str, names: t.Collection[str], where: str) -> None:
+        folder = self._path(role, where)
+        known = set(self._role_defaults(role, where))
+        specs = self._load(folder / "meta", "argument_specs").get("argument_specs") or {}
+        for entry in specs.values():
+            known.update(entry.get("options") or {})
+        if not known:
+            return  # a role that does not tell which variables it has
+        prefix = folder.name + "_"
+        for name in names:
+            if name.startswith(prefix) and name not in known:
+                raise BenchError(
+                    f"role {role!r} has no variable {name!r}",
+                    where=where,
+                    remedy=suggest(name, [other for other in known if other.startswith(prefix)]),
+                    code="no_variable",
+                )
+
     def trial(self, module: str, options: t.Mapping[str, t.Any], headline: str, where: str) -> None:
         if module.count(".") < 2:
             return  # a module beside the playbook or in the library path is not importable as Python
@@ -59,16 +78,15 @@ class AnsibleChecks(Checks):
         try:
             check(options, headline)
         except BenchError as error:
-            raise BenchError(error.what, where=where, remedy=error.remedy, code=error.code) from error
+            # where it is, in the words of the module, is the option
+            what = f"{error.where}: {error.what}" if error.where else error.what
+            raise BenchError(what, where=where, remedy=error.remedy, code=error.code) from error
 
     def unset(self, host: str, role: str, variable: str, where: str) -> t.Any:
         variables = self._hostvars[host]
         if variable in variables:
             return variables[variable]
-        if role not in self._defaults:
-            path = _file(self._path(role, where) / "defaults", "main")
-            self._defaults[role] = (self._loader.load_from_file(str(path)) or {}) if path else {}
-        defaults = self._defaults[role]
+        defaults = self._role_defaults(role, where)
         if variable not in defaults or _is_template(defaults[variable]):
             raise BenchError(
                 f"{variable} is not set here and is in another set-up of this matrix, and its default in role {role} "
@@ -78,6 +96,15 @@ class AnsibleChecks(Checks):
                 code="variable_left_over",
             )
         return defaults[variable]
+
+    def _role_defaults(self, role: str, where: str) -> dict[str, t.Any]:
+        if role not in self._defaults:
+            self._defaults[role] = self._load(self._path(role, where) / "defaults", "main")
+        return self._defaults[role]
+
+    def _load(self, folder: pathlib.Path, name: str) -> dict[str, t.Any]:
+        path = _file(folder, name)
+        return (self._loader.load_from_file(str(path)) or {}) if path else {}
 
     def _path(self, name: str, where: str) -> pathlib.Path:
         """The folder of a role; searched for as Ansible's own RoleDefinition does."""

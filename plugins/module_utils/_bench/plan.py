@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import itertools
+import keyword
 import random
 import re
 import typing as t
@@ -51,6 +52,13 @@ ADDRESS_HOLDERS = ("kernel", "datapath")
 POWER_KEYS = ("description", "vars")
 GENERATOR_KEYS = ("description", "role", "module", "options", "vars")
 AXIS_KEYS = ("description", "level", "values")
+#: Options of a trial that the engine itself gives, so a value of the user's would be lost in silence.
+ENGINE_OPTIONS = {
+    **dict.fromkeys(("server", "bind", "bind_address"), "It follows from the addresses in bench_topologies"),
+    "port": "Each trial gets a port of its own",
+    "direction": "It is the axis direction",
+    **dict.fromkeys(("duration_s", "warmup_s", "interval_s"), "It is a key of the traffic profile, beside options"),
+}
 
 #: The entry points that the engine uses of a role.
 DATAPATH_ENTRIES = ("apply", "verify", "observe", "remove")
@@ -69,6 +77,7 @@ FORECAST_GROUP_S = 9.0
 FORECAST_TRIAL_S = 0.4
 
 _NAME_RE = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$")
+_VARIABLE_RE = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
 
 Point = dict[str, str]
 
@@ -93,6 +102,9 @@ class Checks:
 
     def role(self, name: str, entries: t.Sequence[str], where: str) -> None:
         """:raises BenchError: there is no such role, or it lacks an entry point."""
+
+    def variables(self, role: str, names: t.Collection[str], where: str) -> None:
+        """:raises BenchError: one of them looks like a variable of the role, and the role has none of that name."""
 
     def trial(self, module: str, options: t.Mapping[str, t.Any], headline: str, where: str) -> None:
         """:raises BenchError: the generator's module would refuse these options, or cannot count the headline."""
@@ -172,6 +184,28 @@ def point_id(testbed: str, point: Point) -> str:
 # --------------------------------------------------------------------------- dictionaries
 
 
+def _options(raw: t.Any, where: str) -> dict[str, t.Any]:
+    """Options of a generator's module, as a user may give them."""
+    options = as_mapping(raw, where)
+    for name in options:
+        if name in ENGINE_OPTIONS:
+            remedy = ENGINE_OPTIONS[name]
+            raise BenchError("the engine gives this option itself", where=f"{where}.{name}", remedy=remedy)
+    return options
+
+
+def _variables(raw: t.Any, where: str) -> dict[str, t.Any]:
+    """Variables that are set on hosts."""
+    variables = as_mapping(raw, where)
+    for name in variables:
+        if not _VARIABLE_RE.match(name) or keyword.iskeyword(name):
+            raise BenchError(
+                f"{name!r} cannot be the name of a variable", where=where,
+                remedy="Use letters, digits and _, not starting with a digit",
+            )  # fmt: skip
+    return variables
+
+
 def _traffic(catalog: Catalog, name: str) -> Traffic:
     where = f"bench_traffic.{name}"
     entry = as_mapping(catalog.traffic[name], where)
@@ -200,7 +234,7 @@ def _traffic(catalog: Catalog, name: str) -> Traffic:
     version = as_int(entry.get("ip_version", 4), where + ".ip_version")
     if version not in (4, 6):
         raise BenchError(f"{version} is no IP version", where=where + ".ip_version", remedy="It is 4 or 6")
-    options = as_mapping(entry.get("options", {}), where + ".options")
+    options = _options(entry.get("options", {}), where + ".options")
     return Traffic(name, generator, headline, options, duration, warmup, interval, version)
 
 
@@ -210,7 +244,8 @@ def _generator(catalog: Catalog, name: str) -> dict[str, t.Any]:
     only_keys(entry, GENERATOR_KEYS, where)
     return {
         **{key: as_text(entry.get(key), f"{where}.{key}") for key in ("role", "module")},
-        **{key: as_mapping(entry.get(key, {}), f"{where}.{key}") for key in ("options", "vars")},
+        "options": _options(entry.get("options", {}), where + ".options"),
+        "vars": _variables(entry.get("vars", {}), where + ".vars"),
     }
 
 
@@ -222,7 +257,7 @@ def _datapath(catalog: Catalog, name: str) -> dict[str, t.Any]:
     only_keys(entry, DATAPATH_KEYS, where)
     return {
         "role": as_text(entry.get("role"), where + ".role"),
-        "vars": as_mapping(entry.get("vars", {}), where + ".vars"),
+        "vars": _variables(entry.get("vars", {}), where + ".vars"),
         "addresses": known(
             entry.get("addresses", "kernel"), ADDRESS_HOLDERS, where + ".addresses", "holder of addresses"
         ),
@@ -243,8 +278,9 @@ def _axes(catalog: Catalog) -> dict[str, Axis]:
         entry = as_mapping(raw, where)
         only_keys(entry, AXIS_KEYS, where)
         level = known(entry.get("level", "setup"), ("setup", "trial"), where + ".level", "level")
+        read = _options if level == "trial" else _variables
         values = {
-            key: as_mapping(value, f"{where}.values.{key}")
+            key: read(value, f"{where}.values.{key}")
             for key, value in as_mapping(entry.get("values"), where + ".values").items()
         }
         if NONE in values:
@@ -444,9 +480,10 @@ def plan_testbed(
     for topology in _value_list(wanted, "bench_matrix.axes.topology"):
         known(topology, catalog.topologies, "bench_matrix.axes.topology", "topology in bench_topologies")
         topologies[str(topology)] = parse(str(topology), catalog.topologies[topology], hosts)
-    for number, rule in enumerate(matrix_entry.get("include") or []):
-        for topology in _value_list(dict(rule).get("topology", []), "bench_matrix.include"):
-            known(topology, catalog.topologies, f"bench_matrix.include[{number}]", "topology in bench_topologies")
+    for number, rule in enumerate(as_list(matrix_entry.get("include", []), "bench_matrix.include")):
+        where = f"bench_matrix.include[{number}]"
+        for topology in _value_list(as_mapping(rule, where).get("topology", []), where):
+            known(topology, catalog.topologies, where, "topology in bench_topologies")
             topologies.setdefault(str(topology), parse(str(topology), catalog.topologies[topology], hosts))
     matrix = parse_matrix(raw_matrix, catalog, topologies)
     own = _axes(catalog)
@@ -494,8 +531,14 @@ def _check(testbed: Testbed, checks: Checks) -> None:
         role = _datapath(testbed.catalog, name)["role"]
         if role is not None:
             checks.role(role, DATAPATH_ENTRIES, f"bench_datapaths.{name}.role")
+            checks.variables(role, _datapath(testbed.catalog, name)["vars"], f"bench_datapaths.{name}.vars")
+            for axis in (own for own in _axes(testbed.catalog).values() if own.name in testbed.matrix.axes):
+                for variables in axis.values.values() if axis.level == "setup" else ():
+                    checks.variables(role, variables, f"bench_axes.{axis.name}.values")
     for name in dict.fromkeys(batch["generator"] for group in testbed.groups for batch in group["batches"]):
-        checks.role(_generator(testbed.catalog, name)["role"], GENERATOR_ENTRIES, f"bench_generators.{name}.role")
+        generator = _generator(testbed.catalog, name)
+        checks.role(generator["role"], GENERATOR_ENTRIES, f"bench_generators.{name}.role")
+        checks.variables(generator["role"], generator["vars"], f"bench_generators.{name}.vars")
     seen = set()
     for group in testbed.groups:
         for batch in group["batches"]:

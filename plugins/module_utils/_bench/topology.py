@@ -22,6 +22,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._bench.shape import
     as_list,
     as_mapping,
     as_text,
+    known,
     only_keys,
 )
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
@@ -32,6 +33,8 @@ Network = t.Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
 PART_RE = re.compile(r"^(client|server|dut[0-9]*)$")
 #: Linux refuses longer names (IFNAMSIZ is 16 with the closing NUL, linux/if.h).
 IFNAME_MAX = 15
+#: Of one of `routes`: what the role topology takes.
+ROUTE_KEYS = ("dst", "via", "dev", "table", "metric")
 DEFAULT_MTU_BYTES = 1500
 
 
@@ -88,11 +91,16 @@ def _parse_end(raw: t.Any, where: str, parts: t.Mapping[str, str]) -> End:
             f"part {part!r} is not one of the topology's parts", where=where, remedy=f"Parts are: {', '.join(parts)}"
         )
     interface = as_text(entry.get("interface"), where + ".interface")
-    if len(interface) > IFNAME_MAX or not re.match(r"^[^/\s:]+$", interface):
+    if len(interface) > IFNAME_MAX or not re.match(r"^[^/\s:]+$", interface) or interface in (".", ".."):
         raise BenchError(
             f"{interface!r} is no interface name", where=where + ".interface",
             remedy=f"Linux takes at most {IFNAME_MAX} characters, without blanks, slashes and colons",
         )
+    if interface == "lo":
+        raise BenchError(
+            "the loopback interface is no end of a cable", where=where + ".interface",
+            remedy="Name the interface that carries the test traffic",
+        )  # fmt: skip
     addresses = []
     for number, text in enumerate(as_list(entry.get("addresses", []), where + ".addresses")):
         at = f"{where}.addresses[{number}]"
@@ -104,6 +112,12 @@ def _parse_end(raw: t.Any, where: str, parts: t.Mapping[str, str]) -> End:
             raise BenchError(f"{text!r} is no address: {error}", where=at) from error
         if address.ip == address.network.network_address and address.network.prefixlen < address.max_prefixlen - 1:
             raise BenchError(f"{text} is the address of the network itself", where=at, remedy="Give a host address")
+        kind = next((k for k in ("multicast", "loopback", "unspecified") if getattr(address.ip, f"is_{k}")), None)
+        if kind or address.ip == ipaddress.IPv4Address("255.255.255.255"):
+            raise BenchError(f"{text} is a {kind or 'broadcast'} address", where=at, remedy="Give a host address")
+        broadcast = address.version == 4 and address.network.prefixlen < 31 and address.network.broadcast_address
+        if address.ip == broadcast:
+            raise BenchError(f"{text} is the broadcast address of its network", where=at, remedy="Give a host address")
         addresses.append(address)
     return End(part, interface, tuple(addresses))
 
@@ -152,6 +166,40 @@ def _parse_parts(raw: t.Any, where: str, hosts: t.Collection[str]) -> dict[str, 
     return parts
 
 
+def _parse_route(raw: t.Any, where: str, own: t.Sequence[End]) -> dict[str, t.Any]:
+    """One further route of a part.
+
+    :param own: the ends of links that are the part's.
+    """
+    entry = as_mapping(raw, where)
+    only_keys(entry, ROUTE_KEYS, where)
+    destination = as_text(entry.get("dst"), where + ".dst")
+    if destination not in ("default", "default6"):
+        try:
+            ipaddress.ip_network(destination)
+        except ValueError as error:
+            raise BenchError(
+                f"{destination!r} is no network: {error}", where=where + ".dst",
+                remedy="Write it as 192.0.2.0/24, or as default or default6",
+            ) from error  # fmt: skip
+    if entry.get("via") is not None:
+        text = as_text(entry["via"], where + ".via")
+        try:
+            via = ipaddress.ip_address(text)
+        except ValueError as error:
+            raise BenchError(f"{text!r} is no address: {error}", where=where + ".via") from error
+        networks = [address.network for end in own for address in end.addresses]
+        link_local = via.version == 6 and via.is_link_local
+        if not link_local and not any(via in network for network in networks):
+            raise BenchError(
+                f"{text} is in none of the networks of this part", where=where + ".via",
+                remedy=f"They are: {', '.join(map(str, networks)) or 'none'}",
+            )  # fmt: skip
+    if entry.get("dev") is not None:
+        known(entry["dev"], [end.interface for end in own], where + ".dev", "interface of this part")
+    return entry
+
+
 def parse(name: str, raw: t.Any, hosts: t.Collection[str]) -> Topology:
     """Check one entry of ``bench_topologies``.
 
@@ -187,7 +235,9 @@ def parse(name: str, raw: t.Any, hosts: t.Collection[str]) -> Topology:
     for part, items in as_mapping(entry.get("routes", {}), where + ".routes").items():
         if part not in parts:
             raise BenchError(f"part {part!r} is not one of the topology's parts", where=where + ".routes")
-        routes[part] = tuple(as_mapping(r, f"{where}.routes.{part}") for r in as_list(items, f"{where}.routes.{part}"))
+        own = [end for link in links for end in link.ends if end.part == part]
+        listed = as_list(items, f"{where}.routes.{part}")
+        routes[part] = tuple(_parse_route(r, f"{where}.routes.{part}[{i}]", own) for i, r in enumerate(listed))
     topology = Topology(name, parts, tuple(links), routes)
     if not any(_path(topology, "client", version) for version in (4, 6)):
         raise BenchError(

@@ -75,7 +75,10 @@ class TrialOptions:
         self._range("interval_s", 0.1, 3600)
         self._range("duration_s", 0.1, 7 * 86400)
         self._range("warmup_s", 0, 3600)
-        for name in ("length_bytes", "mss_bytes", "window_bytes", "link_speed_bps"):
+        if self.mss_bytes is not None:
+            # what Linux takes: TCP_MIN_MSS to MAX_TCP_WINDOW, include/net/tcp.h
+            self._range("mss_bytes", 88, 32767)
+        for name in ("length_bytes", "window_bytes", "link_speed_bps"):
             if getattr(self, name) is not None:
                 self._range(name, 1, 2**40)
         self._check_rate()

@@ -51,6 +51,9 @@ def test_everything_shipped_is_all_right(tmp_path):
         ({"protocol": "udp", "length_bytes": 80000}, "goodput", "80000 is out of range"),
         ({"length_bytes": "many"}, "goodput", "many"),
         ({"protocol": "udp", "mss_bytes": 1400}, "goodput", "UDP has no segment size"),
+        ({"protocl": "udp"}, "goodput", "there is no option protocl"),
+        ({"length_bytes": -5}, "goodput", "length_bytes: -5 is out of range"),
+        ({"mss_bytes": 40000}, "goodput", "mss_bytes: 40000 is out of range"),
         ({}, "forwarding_rate", "a trial with protocol tcp does not count forwarding_rate_"),
         ({"protocol": "udp"}, "retransmits", "does not count retransmits_"),
     ],
@@ -123,3 +126,20 @@ def test_a_default_that_cannot_be_told_is_to_be_set(tmp_path):
     with pytest.raises(BenchError, match=r"its default in role .* is a template") as caught:
         kernel_beside_rps(tmp_path, changed)
     assert caught.value.where == "bench_datapaths.kernel.vars"
+
+
+def test_a_variable_that_a_role_does_not_have(tmp_path):
+    """It would be set and used by nobody, and the plain datapath measured under the name of the tuned one."""
+    datapath = {"role": "fastpath.bench.kernel_router", "vars": {"kernel_router_rpss": "0-1", "my_own": 1}}
+    with pytest.raises(BenchError, match="Did you mean 'kernel_router_rps'") as caught:
+        plan(tmp_path, {"datapath": ["mine"]}, bench_datapaths={"mine": datapath})
+    assert (caught.value.code, caught.value.where) == ("no_variable", "bench_datapaths.mine.vars")
+    datapath["vars"]["kernel_router_rps"] = datapath["vars"].pop("kernel_router_rpss")
+    assert plan(tmp_path, {"datapath": ["mine"]}, bench_datapaths={"mine": datapath}).trials
+
+
+def test_a_variable_of_a_setup_axis_that_the_role_does_not_have(tmp_path):
+    axes = {"rps": {"values": {"all": {"kernel_router_rpss": "0-1"}}}}
+    with pytest.raises(BenchError, match="Did you mean 'kernel_router_rps'") as caught:
+        plan(tmp_path, {"rps": ["all"]}, bench_axes=axes)
+    assert caught.value.where == "bench_axes.rps.values"

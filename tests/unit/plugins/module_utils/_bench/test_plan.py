@@ -221,6 +221,27 @@ BAD = [
     (with_tcp_large(headline="speed"), "bench_traffic.tcp_large.headline", "goodput"),
     (with_tcp_large(ip_version=5), "bench_traffic.tcp_large.ip_version", "4 or 6"),
     (lab(bench_traffic=[]), "bench_traffic", "mapping"),
+    (with_matrix(include={"topology": "direct"}), "bench_matrix.include", "a list is needed"),
+    (with_matrix(include=["direct"]), "bench_matrix.include[0]", "a mapping is needed"),
+    *(
+        (with_tcp_large(options={name: 1}), f"bench_traffic.tcp_large.options.{name}", "the engine gives this option")
+        for name in planning.ENGINE_OPTIONS
+    ),
+    (
+        lab(bench_axes={"a": {"level": "trial", "values": {"one": {"port": 1}}}}),
+        "bench_axes.a.values.one.port",
+        "the engine gives this option",
+    ),
+    (
+        lab(bench_axes={"a": {"values": {"one": {"a-b": 1}}}}),
+        "bench_axes.a.values.one",
+        "'a-b' cannot be the name of a variable",
+    ),
+    (
+        lab(bench_datapaths={"kernel": {"role": "a.b.c", "vars": {"for": 1}}}),
+        "bench_datapaths.kernel.vars",
+        "'for' cannot be the name of a variable",
+    ),
 ]
 
 
@@ -254,7 +275,33 @@ BAD_TOPOLOGIES = [
     ({"links": [_link(GOOD_END, ("server", "eth2", ["10.0.0.2/24"]), mtu_bytes=67)]}, "68 to 65535"),
     ({"links": [_link(GOOD_END, ("server", "eth2", ["10.0.0.2/24"]))] * 2}, "end of two links"),
     ({"links": [_link(GOOD_END, ("server", "eth2", ["10.0.0.2/24"]))], "route": []}, "Did you mean 'routes'"),
+    ({"links": [_link(GOOD_END, ("server", "..", ["10.0.0.2/24"]))]}, "no interface name"),
+    ({"links": [_link(GOOD_END, ("server", "lo", ["10.0.0.2/24"]))]}, "loopback interface"),
+    ({"links": [_link(GOOD_END, ("server", "eth2", ["10.0.0.255/24"]))]}, "broadcast address of its network"),
+    ({"links": [_link(GOOD_END, ("server", "eth2", ["224.0.0.1/24"]))]}, "multicast"),
+    ({"links": [_link(GOOD_END, ("server", "eth2", ["ff02::5/64"]))]}, "multicast"),
+    ({"links": [_link(GOOD_END, ("server", "eth2", ["127.0.0.2/8"]))]}, "loopback address"),
+    *(
+        ({"links": [_link(GOOD_END, ("server", "eth2", ["10.0.0.2/24"]))], "routes": {"client": [route]}}, told)
+        for route, told in (
+            ({"via": "10.0.0.2"}, "a text is needed"),
+            ({"dst": "10.9.0.1/24", "via": "10.0.0.2"}, "no network"),
+            ({"dst": "default", "via": "there"}, "no address"),
+            ({"dst": "default", "via": "10.1.0.2"}, "none of the networks of this part. They are: 10.0.0.0/24"),
+            ({"dst": "default", "dev": "eth9"}, "no interface of this part 'eth9'"),
+            ({"dest": "default"}, "Did you mean 'dst'"),
+        )
+    ),
 ]
+
+
+@pytest.mark.parametrize("dst", ["default", "default6", "10.9.0.0/16", "10.9.0.1", "fd00::/8"])
+def test_further_routes_are_handed_on(dst):
+    variables = lab()
+    route = {"dst": dst, "via": "10.73.3.2", "dev": "eth2", "metric": 5}
+    variables["bench_topologies"]["direct"]["routes"] = {"client": [route]}
+    assert route in plan(variables).groups[0]["hosts"]["client"]["routes"]
+
 
 
 @pytest.mark.parametrize(("topology", "hint"), BAD_TOPOLOGIES, ids=[h for _t, h in BAD_TOPOLOGIES])
