@@ -103,7 +103,8 @@ options:
         type: int
       rx_queues:
         description:
-          - Number of receive queues. Without it, 1. Only O(recreate=true) changes it.
+          - Number of receive queues. Without it, 1, and for V(af_xdp) as many as the device has, since VPP never sees what
+            arrives on another one. Only O(recreate=true) changes it.
           - VPP does not tell the queues of a V(memif), so a difference there is not noticed.
         type: int
       tx_queues:
@@ -132,7 +133,8 @@ options:
       mtu_bytes:
         description:
           - The largest packet. More than the link carries is refused; VPP itself would accept it and lose the packets.
-            For V(af_packet) and V(af_xdp) the MTU of the kernel's device counts.
+            For V(af_packet) and V(af_xdp) the MTU of the kernel's device counts. With V(af_xdp) a packet must also fit
+            into a buffer less 270 bytes, which is 1778 with the buffers that VPP has by itself.
         type: int
       mtu_ip4_bytes:
         description: MTU for IPv4 alone.
@@ -168,8 +170,8 @@ options:
         type: str
       rx_mode:
         description:
-          - How packets are fetched. V(af_packet) and V(af_xdp) do V(polling) and V(interrupt) only; on some kernels
-            V(af_xdp) does V(polling) only.
+          - How packets are fetched. V(af_packet) and V(af_xdp) do V(polling) and V(interrupt) only. With V(af_xdp)
+            VPP takes V(adaptive) and does V(interrupt), so it is refused.
         type: str
         choices: [polling, interrupt, adaptive]
       gso:

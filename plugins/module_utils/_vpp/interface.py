@@ -390,7 +390,7 @@ class InterfaceKind(Kind):
 
     def created_with(self, wish: Wish) -> Values:
         kind = type_of(wish.key)
-        mac = wish.values.get("mac", UNKNOWN) if kind.has_mac else UNKNOWN
+        mac = wish.values.get("mac", UNKNOWN) if kind.has_mac and kind.made_with_mac else UNKNOWN
         return {"mtu": default_mtu(wish.key), "mac": mac, "link_mtu_bytes": DEFAULT_MTU}
 
     def prepare(self, todo: Plan) -> list[Call]:

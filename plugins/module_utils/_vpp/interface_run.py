@@ -11,6 +11,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._common.errors impo
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp import interface_config as config_of
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp.errors import VppError
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp.host_links import HostLinks
+from ansible_collections.fastpath.bench.plugins.module_utils._vpp.info import parse_buffers
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp.interface import (
     AddOnly,
     InterfaceKind,
@@ -19,7 +20,12 @@ from ansible_collections.fastpath.bench.plugins.module_utils._vpp.interface impo
     as_config,
     as_state,
 )
-from ansible_collections.fastpath.bench.plugins.module_utils._vpp.interface_types import expected_name, type_of
+from ansible_collections.fastpath.bench.plugins.module_utils._vpp.interface_types import (
+    ETHERNET_HEADER_BYTES,
+    XDP_HEADROOM_BYTES,
+    expected_name,
+    type_of,
+)
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp.reconcile import (
     Found,
     Key,
@@ -79,7 +85,7 @@ def run(
         # what the state fills in is VPP's own default, and is not held against the user
         for key, wish in asked.items():
             if not deleting:
-                _judge(wish, current.get(key), inventory, links)
+                _judge(session, wish, current.get(key), inventory, links)
 
     def doomed(current: dict[Key, Found]) -> list[Key]:
         if deleting:
@@ -144,7 +150,7 @@ def _identity(key: Key, inventory: Inventory) -> Values:
     return values
 
 
-def _judge(wish: Wish, found: Found | None, inventory: Inventory, links: HostLinks) -> None:
+def _judge(session: Session, wish: Wish, found: Found | None, inventory: Inventory, links: HostLinks) -> None:
     """Raise when VPP cannot make it true, also where VPP itself would not say so."""
     kind, values = type_of(wish.key), wish.values
     where = found.name if found is not None else expected_name(wish.key)
@@ -162,6 +168,8 @@ def _judge(wish: Wish, found: Found | None, inventory: Inventory, links: HostLin
         )
     if isinstance(values.get("mtu"), Mtu):
         _judge_mtu(wish, where, inventory, links)
+    if kind.name == "af_xdp":
+        _judge_xdp_frame(session, wish, where, links, new=found is None)
     if kind.name == "vlan" and found is None:
         _judge_tags(wish, where, inventory)
 
@@ -188,6 +196,28 @@ def _judge_mtu(wish: Wish, where: str, inventory: Inventory, links: HostLinks) -
                 "the larger packets",
                 code="mtu_over_link",
             )
+
+
+def _judge_xdp_frame(session: Session, wish: Wish, where: str, links: HostLinks, *, new: bool) -> None:
+    """With AF_XDP a packet has to fit into one buffer, beside what the kernel keeps in front of it."""
+    mtu = wish.values.get("mtu")
+    asked = (mtu.packet or 0) if isinstance(mtu, Mtu) else 0
+    # larger packets would arrive when the kernel's device takes them
+    size = asked or (links.mtu_bytes(wish.key[1]) or 0 if new else 0)
+    if not size:
+        return
+    pools = parse_buffers(session.call("cli_inband", cmd="show buffers").reply)
+    room = min((pool["data_size_bytes"] for pool in pools), default=0)
+    limit = room - XDP_HEADROOM_BYTES - ETHERNET_HEADER_BYTES
+    if pools and size > limit:
+        raise VppError(
+            f"the MTU {'asked for' if asked else 'of the kernel device'} is {size}, AF_XDP with buffers of {room} bytes "
+            f"carries {limit}",
+            where=where,
+            remedy=f"Ask for at most {limit}, or have VPP start with larger buffers (buffer_data_size, up to a page less "
+            "VPP's own 256 bytes); VPP would accept it and the kernel would drop the larger packets",
+            code="mtu_over_frame",
+        )
 
 
 def _judge_tags(wish: Wish, where: str, inventory: Inventory) -> None:
@@ -283,7 +313,7 @@ def render(config: t.Sequence[Values]) -> list[str]:
         values = config_of.values_of(item, key, where)
         if kind.script is not None:
             create.append(kind.script(key, values))
-        elif values.get("mac"):
+        if values.get("mac") and not (kind.script and kind.made_with_mac):
             setup.append(f"set interface mac address {where} {values['mac']}")
         setup += _script_lines(where, values, tables)
         if values.get("up") is not None:

@@ -20,6 +20,12 @@ from ansible_collections.fastpath.bench.plugins.module_utils._vpp.session import
 AF_PACKET_ETHERNET = 1
 AF_PACKET_QDISC_BYPASS, AF_PACKET_CKSUM_GSO = 1, 2
 AF_XDP_MODES = {"auto": 0, "copy": 1, "zero_copy": 2}
+AF_XDP_ALL_QUEUES = 65535
+#: VPP locks around system calls for kernels before 5.6, and with workers then refuses interrupt mode.
+AF_XDP_NO_SYSCALL_LOCK = 1
+#: The kernel keeps this much in front of a received frame; the frame has the rest of a buffer (seen with Linux 6.18).
+XDP_HEADROOM_BYTES = 256
+ETHERNET_HEADER_BYTES = 14
 MEMIF_ROLES = {"master": 0, "slave": 1}
 TAP_GSO, TAP_CSUM = 1, 2
 SUB_ONE_TAG, SUB_TWO_TAGS, SUB_DOT1AD, SUB_EXACT = 2, 4, 8, 16
@@ -46,6 +52,8 @@ class Type:
     on_host: bool = False
     removable: bool = True
     has_mac: bool = True
+    #: Whether it can be made with a MAC address; otherwise that is set afterwards.
+    made_with_mac: bool = True
     has_gso: bool = True
     create: t.Callable[[Key, Values, t.Mapping[Key, int]], Call] | None = None
     remove: t.Callable[[Found], Call] | None = None
@@ -91,15 +99,24 @@ def _option(word: str, values: Values, name: str) -> list[str]:
 def _create_af_xdp(key: Key, values: Values, handles: t.Mapping[Key, int]) -> Call:
     fields = {
         "host_if": key[1],
-        "rxq_num": values.get("rx_queues", 1),
+        # VPP's own name for it counts the interfaces, so that it says something else after a restart
+        "name": expected_name(key),
+        # what arrives on a queue that VPP does not have goes to the kernel
+        "rxq_num": values.get("rx_queues", AF_XDP_ALL_QUEUES),
         "mode": AF_XDP_MODES[values.get("xdp_mode", "auto")],
+        "flags": AF_XDP_NO_SYSCALL_LOCK,
     }
-    hint = "The kernel's device must be up and not used by another AF_XDP program, and VPP looks for it in its own "
-    return Call("af_xdp_create_v3", fields, hint=hint + "network namespace; VPP's log (show logging) has the reason")
+    hint = (
+        "The kernel's device must be up, in the network namespace of VPP and not used by another AF_XDP program, its "
+        "driver must take an XDP program at this MTU, and zero copy needs a driver that has it; VPP's log (show "
+        "logging) has the reason"
+    )
+    return Call("af_xdp_create_v3", fields, hint=hint)
 
 
 def _script_af_xdp(key: Key, values: Values) -> str:
-    words = ["create interface af_xdp", f"host-if {key[1]}", *_option("num-rx-queues", values, "rx_queues")]
+    words = ["create interface af_xdp", f"host-if {key[1]}", f"name {expected_name(key)}"]
+    words += [f"num-rx-queues {values.get('rx_queues', 'all')}", "no-syscall-lock"]
     mode = {"copy": "no-zero-copy", "zero_copy": "zero-copy"}.get(values.get("xdp_mode", "auto"))
     return " ".join(words + ([mode] if mode else []))
 
@@ -208,9 +225,10 @@ TYPES: t.Final[dict[str, Type]] = {
             needs=("host_interface",),
             rx_modes=("polling", "interrupt"),
             on_host=True,
+            made_with_mac=False,
             create=_create_af_xdp,
             remove=_by_index("af_xdp_delete"),
-            expected=lambda key: f"{key[1]}/0",
+            expected=lambda key: f"xdp-{key[1]}",
             script=_script_af_xdp,
         ),
         Type(

@@ -27,6 +27,11 @@ from ansible_collections.fastpath.bench.plugins.module_utils._vpp.errors import 
     message_missing,
 )
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp.session import NO_INDEX, Call
+from ansible_collections.fastpath.bench.tests.unit.plugins.module_utils._vpp.fake_nat44 import (
+    Nat44,
+    Nat44Requests,
+    NatRefuse,
+)
 
 ADMIN_UP, LINK_UP = 1, 2
 SUB = 1
@@ -54,10 +59,8 @@ _MEMORY = """\
 """
 
 
-class Refuse(Exception):
-    def __init__(self, retval: int) -> None:
-        self.retval = retval
-        super().__init__(retval)
+class Refuse(NatRefuse):
+    """A request is answered with this retval."""
 
 
 @dataclasses.dataclass
@@ -92,7 +95,8 @@ class FakeVpp:
         #: Devices of the kernel in its network namespace, with their MTU.
         self.host: dict[str, int] = dict(host or {})
         self.tap_works = False
-        self.xdp_interrupt = False
+        #: Receive queues of each device of the kernel, as AF_XDP takes them.
+        self.host_queues = 4
         self.without: set[str] = set()
         #: Counts down with each request; below 0 VPP is gone.
         self.die_in: int | None = None
@@ -111,6 +115,7 @@ class FakeVpp:
         self.routes: dict[tuple[int, str], dict[int, list[dict[str, t.Any]]]] = {}
         self.sockets: dict[int, str] = {0: "/run/vpp/memif.sock"}
         self.turn = itertools.count()
+        self.nat = {"ed": Nat44(63 * 1024), "ei": Nat44(10 * 1024)}
 
     def session(self) -> FakeSession:
         return FakeSession(self)
@@ -145,7 +150,7 @@ def _random_mac() -> str:
     return "02:fe:" + ":".join(f"{random.randrange(256):02x}" for _number in range(4))
 
 
-class FakeSession:
+class FakeSession(Nat44Requests):
     """One connection, with the methods of the real session."""
 
     def __init__(self, vpp: FakeVpp) -> None:
@@ -198,7 +203,7 @@ class FakeSession:
             return Reply(retval=0)
         try:
             answer = getattr(self, f"do_{call.request}")(**call.fields)
-        except Refuse as err:
+        except NatRefuse as err:
             return Reply(retval=err.retval, sw_if_index=0, vrf_id=0, route=None, reply="")
         return Reply(retval=0) if answer is None else answer
 
@@ -271,14 +276,27 @@ class FakeSession:
         found = [one for one in self.vpp.interfaces.values() if one.device == "af-packet" and one.parent is None]
         return [Reply(sw_if_index=one.index, host_if_name=one.host) for one in found]
 
-    def do_af_xdp_create_v3(self, host_if: str, rxq_num: int = 1, mode: int = 0) -> Reply:
+    def do_af_xdp_create_v3(
+        self, host_if: str, name: str = "", rxq_num: int = 1, mode: int = 0, flags: int = 0
+    ) -> Reply:
         vpp = self.vpp
         if host_if not in vpp.host:
             raise Refuse(-7)
         if any(one.host == host_if for one in vpp.interfaces.values()):
             raise Refuse(-12)
-        queues = [vpp.queue(POLLING) for _number in range(rxq_num)]
-        made = vpp.new(f"{host_if}/0", "AF_XDP interface", mac=_random_mac(), queues=queues, host=host_if)
+        if rxq_num > vpp.host_queues and rxq_num != 65535:
+            raise Refuse(-3)
+        # without a name it has the number of the device in it, counted from 0
+        count = sum(one.device == "AF_XDP interface" for one in vpp.interfaces.values())
+        queues = [vpp.queue(POLLING) for _number in range(min(rxq_num, vpp.host_queues))]
+        made = vpp.new(
+            name or f"{host_if}/{count}",
+            "AF_XDP interface",
+            mac=_random_mac(),
+            queues=queues,
+            host=host_if,
+            facts={"lock": bool(vpp.workers) and not flags & 1},
+        )
         return Reply(retval=0, sw_if_index=made.index)
 
     def do_af_xdp_delete(self, sw_if_index: int) -> None:
@@ -424,8 +442,8 @@ class FakeSession:
         one = self.vpp.get(sw_if_index)
         if one.parent is not None:
             raise Refuse(-7)
-        refused = {"af-packet": (ADAPTIVE,), "AF_XDP interface": (ADAPTIVE,)}.get(one.device, ())
-        if one.device == "AF_XDP interface" and not self.vpp.xdp_interrupt:
+        refused: tuple[int, ...] = (ADAPTIVE,) if one.device == "af-packet" else ()
+        if one.device == "AF_XDP interface" and one.facts["lock"]:
             refused = (ADAPTIVE, INTERRUPT)
         if mode in refused or (queue_id_valid and queue_id >= len(one.queues)):
             raise Refuse(-9)
@@ -595,6 +613,10 @@ class FakeSession:
             ("show plugins", lambda _words: _PLUGINS),
             ("show buffers", lambda _words: _BUFFERS),
             ("show memory main-heap", lambda _words: _MEMORY),
+            ("show nat44 summary", self.nat_summary),
+            ("show ip fib summary", self.fib_summary),
+            ("clear nat44 ed sessions", self.nat_clear),
+            ("clear nat44 ei sessions", self.nat_clear),
         ):
             if cmd.startswith(start):
                 return Reply(retval=0, reply=answer(words))
@@ -637,7 +659,7 @@ class FakeSession:
                 lines += ["  RX Queue 0:", f"    block size:65536 nr:160  frame size:{size} nr:5120 next block:0"]
                 lines += ["  TX Queue 0:", "    block size:69206016 nr:1  frame size:67584 nr:1024 next frame:0"]
             elif one.device == "AF_XDP interface":
-                lines += [f"  netdev {one.host}\0\0\0", "  flags: syscall-lock "]
+                lines += [f"  netdev {one.host}\0\0\0", f"  flags: {'syscall-lock ' if one.facts['lock'] else ''}"]
         return "\n".join(lines) + "\n"
 
 

@@ -343,11 +343,25 @@ def test_a_refusal_names_request_retval_and_interface(box: Box) -> None:
 
 
 def test_af_xdp(box: Box) -> None:
-    asked = {"type": "af_xdp", "host_interface": "eth1", "xdp_mode": "copy", "rx_queues": 1, "up": True}
-    done = box.interfaces(asked)
-    assert done["interfaces"][0]["name"] == "eth1/0"
+    asked = {"type": "af_xdp", "host_interface": "eth1", "xdp_mode": "copy", "mac": "02:fe:00:00:00:01", "up": True}
+    done = box.interfaces({**asked, "rx_mode": "interrupt", "mtu_bytes": 1500})
+    # VPP's own name for it would depend on how many there are. All queues that the device has, as the others' packets
+    # would pass VPP by.
+    held = done["interfaces"][0]
+    assert (held["name"], held["mac"], held["rx_queues"]) == ("xdp-eth1", asked["mac"], 4)
+    assert held["rx_mode"] == "interrupt"
     assert not box.interfaces(asked)["changed"]
+    box.interfaces({"type": "loopback", "instance": 3})
     assert box.interfaces(asked, state="deleted")["changed"]
+    assert box.interfaces({**asked, "rx_queues": 2, "rx_mode": "polling"})["interfaces"][0]["rx_queues"] == 2
+
+
+def test_af_xdp_that_would_lose_packets(box: Box) -> None:
+    asked = {"type": "af_xdp", "host_interface": "eth2", "up": True}
+    # a device of 9000 gives larger packets than a buffer holds
+    assert "carries 1778" in str(refused("mtu_over_frame", box.interfaces, asked))
+    refused("mtu_over_frame", box.interfaces, {**asked, "mtu_bytes": 1779})
+    refused("rx_mode_unsupported", box.interfaces, {**asked, "rx_mode": "adaptive"})
 
 
 # vpp_rx_placement
