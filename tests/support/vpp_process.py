@@ -159,6 +159,9 @@ class VppProcess:
 
     def close(self) -> None:
         self.kill()
+        # the shared memory of its API, which VPP leaves when it is killed
+        for path in pathlib.Path("/dev/shm").glob(f"{self.name}-*"):
+            path.unlink(missing_ok=True)
         _run("ip", "netns", "del", self.name)
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -177,6 +180,16 @@ class VppProcess:
         self.ip("link", "add", name, *many, "type", "veth", "peer", "name", f"{name}p", *many)
         for end in (name, f"{name}p"):
             self.ip("link", "set", end, "mtu", str(mtu_bytes), "up")
+
+    def settle(self, still_s: float = 0.25, timeout_s: float = 20.0) -> None:
+        """Wait until no interface counts another packet."""
+        began = since = time.monotonic()
+        before = self.vppctl("show interface")
+        while time.monotonic() - since < still_s and time.monotonic() - began < timeout_s:
+            time.sleep(0.05)
+            now = self.vppctl("show interface")
+            if now != before:
+                before, since = now, time.monotonic()
 
     def ip(self, *words: str) -> str:
         return _run("ip", "-n", self.name, *words)
