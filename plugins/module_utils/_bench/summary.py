@@ -627,18 +627,22 @@ def _against_baseline(point: PointSummary, baseline: t.Mapping[str, str], everyo
     if other is point:
         point.is_baseline = True
         return
+    point.baseline = compare(point, other)
+
+
+def compare(point: PointSummary, other: PointSummary) -> Comparison:
+    """A point's headline against that of another one, and whether the evidence carries a difference."""
     differing = {axis: value for axis, value in other.point.items() if point.point.get(axis) != value}
     label = label_of(differing) or other.label
+    reason = None
     if not point.values or not other.values:
         which = point if not point.values else other
         reason = f"{'this point' if which is point else 'the baseline'} has no result ({which.status})"
-        point.baseline = Comparison(other.point_id, label, stats.Difference.unknown(reason), False, reason)
-        return
-    if point.main.unit != other.main.unit:
+    elif point.main.unit != other.main.unit:
         reason = f"{point.main.unit} cannot be compared with {other.main.unit}"
-        point.baseline = Comparison(other.point_id, label, stats.Difference.unknown(reason), False, reason)
-        return
-    point.baseline = _judged(point, other, label, stats.difference(point.values, other.values))
+    if reason is not None:
+        return Comparison(other.point_id, label, stats.Difference.unknown(reason), False, reason)
+    return _judged(point, other, label, stats.difference(point.values, other.values))
 
 
 def _judged(point: PointSummary, other: PointSummary, label: str, difference: stats.Difference) -> Comparison:
