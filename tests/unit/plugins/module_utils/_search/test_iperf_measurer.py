@@ -1,0 +1,163 @@
+# Copyright (c) 2026 fastpath.bench contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The measurer with a program in iperf2's place that really sends, and reports as 2.1.8 does."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import sys
+import threading
+import time
+import typing as t
+
+import pytest
+
+from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
+from ansible_collections.fastpath.bench.plugins.module_utils._search import iperf_measurer, verdict
+from ansible_collections.fastpath.bench.plugins.module_utils._search.frames import parse_frames
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic import iperf, sink
+
+LOOPBACK = "127.0.0.1"
+#: FAKE_* in its environment make it misbehave.
+PROGRAM = '''#!{python} -SE
+import os, socket, sys
+words = sys.argv[1:]
+if words == ["--version"]:
+    print("iperf version 2.1.8 (12 August 2022) pthreads"); sys.exit()
+if words == ["--help"]:
+    print(os.environ.get("FAKE_HELP", "      --no-udp-fin  No final server to client stats")); sys.exit()
+given = dict(zip(words, words[1:]))
+rate = given["-b"]
+pps = 400 if rate.endswith("g") else int(rate[:-3])
+seconds, size, port = float(given["-t"]), int(given["-l"]), int(given["-p"])
+calibration = given["-t"] == "0.2"
+count = int(pps * seconds)
+hidden = int(os.environ.get("FAKE_HIDDEN", "1"))
+lost = 0 if calibration else int(os.environ.get("FAKE_LOST", "0"))
+if os.environ.get("FAKE_FAILS") and not calibration:
+    print("write failed: Network is unreachable", file=sys.stderr); sys.exit(1)
+out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+out.connect((given["-c"], port))
+for number in range(count + hidden - lost):
+    out.send(bytes(size))
+bits = count * size * 8
+took = seconds + float(os.environ.get("FAKE_LATE", "0"))
+print(f"""[  1] local 127.0.0.1 port 5 connected with 127.0.0.1 port {{port}} (no-udp-fin) on 2026-11-30 14:37:36 (UTC)
+------------------------------------------------------------
+Client connecting to 127.0.0.1, UDP port {{port}} with pid 26331 (1 flows)
+TOS set to 0x0 (Nagle on)
+Sending {{size}} byte datagrams, IPG target: 10.00 us (kalman adjust)
+UDP buffer size: 212992 Byte (default)
+------------------------------------------------------------
+[ ID] Interval            Transfer     Bandwidth      Write/Err  PPS
+[  1] 0.0000-{{took:.4f}} sec  {{count * size}} Bytes  {{bits / took:.0f}} bits/sec  {{count}}/0    {{count / took:.0f}} pps
+[  1] Sent {{count + 2}} datagrams""")
+'''
+
+Make = t.Callable[..., iperf_measurer.IperfMeasurer]
+
+
+@pytest.fixture
+def make(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> t.Iterator[Make]:
+    program = tmp_path / "iperf"
+    program.write_text(PROGRAM.format(python=sys.executable), encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setitem(iperf.PROGRAMS, "iperf2", str(program))
+    iperf.probe.cache_clear()
+    counting = sink.Sink(sink.Settings(bind_addresses=(LOOPBACK,)))
+    ended = threading.Event()
+    wake, end = os.pipe()
+    thread = threading.Thread(target=counting.serve, args=(wake, ended.is_set, time.monotonic() + 60))
+    thread.start()
+    made: list[iperf_measurer.IperfMeasurer] = []
+
+    def measurer(frame: str = "64", **options: t.Any) -> iperf_measurer.IperfMeasurer:
+        settings = iperf_measurer.Settings(LOOPBACK, counting.port, parse_frames(frame), **options)
+        made.append(iperf_measurer.IperfMeasurer(settings))
+        return made[-1]
+
+    yield measurer
+    for one in made:
+        one.close()
+    ended.set()
+    os.write(end, b"x")
+    thread.join()
+    counting.close()
+    os.close(wake)
+    os.close(end)
+    iperf.probe.cache_clear()
+
+
+def test_what_the_report_leaves_out_is_counted(make: Make) -> None:
+    measurer = make()
+    seen = measurer.measure(500, 1.0)
+    found = verdict.judge(500, 1.0, seen, measurer.limits)
+    assert (found.code, found.sent, found.received) == (verdict.OK, 501, 501)
+    assert seen.window is not None
+
+
+def test_another_release_may_leave_out_another_number(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_HIDDEN", "0")
+    seen = make().measure(500, 1.0)
+    assert seen.counts[0].sent == seen.counts[0].received == 500
+
+
+def test_counts_that_cannot_be_used_are_refused(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_HIDDEN", "-3")
+    seen = make().measure(500, 1.0)
+    assert seen.error is not None
+    assert seen.error[0] == "generator_uncounted"
+
+
+def test_a_mix_is_sent_by_its_recipe(make: Make) -> None:
+    measurer = make("imix", parallel=2)
+    seen = measurer.measure(1200, 1.0)
+    sizes = {stream["frame_bytes"]: 0 for stream in seen.detail["streams"]}
+    for stream in seen.detail["streams"]:
+        sizes[stream["frame_bytes"]] += stream["packets"]
+    assert sizes == {64: 702, 594: 402, 1518: 102}
+    assert seen.counts[0].received == 1206
+    assert measurer.profile()["streams"] == 6
+
+
+def test_a_lost_packet_is_lost(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_LOST", "1")
+    measurer = make()
+    found = verdict.judge(500, 1.0, measurer.measure(500, 1.0), measurer.limits)
+    assert (found.code, found.lost, found.sent) == (verdict.LOSS, 1, 501)
+
+
+def test_a_tool_that_fails_is_a_tool_error(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_FAILS", "1")
+    seen = make().measure(500, 1.0)
+    assert seen.error is not None
+    assert "Network is unreachable" in seen.error[1]
+    with pytest.raises(BenchError, match="Network is unreachable"):
+        make().probe(1.0)
+
+
+def test_a_late_end_is_seen(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_LATE", "0.5")
+    measurer = make()
+    found = verdict.judge(500, 1.0, measurer.measure(500, 1.0), measurer.limits)
+    assert found.code == verdict.WRONG_DURATION
+
+
+def test_the_highest_rate_is_asked_for_without_a_limit(make: Make) -> None:
+    assert make(parallel=3).probe(1.0) == pytest.approx(1200)
+
+
+def test_a_release_without_the_option_is_refused(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_HELP", "nothing of it")
+    with pytest.raises(BenchError, match="no-udp-fin"):
+        make()
+
+
+def test_no_receiver_is_a_tool_error(make: Make) -> None:
+    measurer = make()
+    measurer.sink = sink.SinkClient(LOOPBACK, 1, timeout_s=0.2)
+    seen = measurer.measure(500, 1.0)
+    assert seen.error is not None
+    assert seen.error[0] == "sink_silent"
