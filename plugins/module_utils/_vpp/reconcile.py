@@ -388,7 +388,8 @@ def _shown(value: t.Any) -> t.Any:
     if isinstance(value, (frozenset, set)):
         return sorted((_shown(one) for one in value), key=str)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {name: one for name, one in dataclasses.asdict(value).items() if one is not None}
+        pairs = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
+        return {name: _shown(one) for name, one in pairs if one is not None}
     return value
 
 

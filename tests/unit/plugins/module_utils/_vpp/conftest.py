@@ -12,9 +12,11 @@ import pytest
 
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp.host_links import HostLinks
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp.session import PapiSession
+from ansible_collections.fastpath.bench.tests.support import udp_flows
 from ansible_collections.fastpath.bench.tests.support.vpp_process import VppProcess, why_not
 from ansible_collections.fastpath.bench.tests.unit.plugins.module_utils._vpp.fake_vpp import FakeLinks, FakeVpp
 
+PLUGINS = ("af_packet", "af_xdp", "memif", "tap", "nat", "nat44_ei")
 #: Devices of the kernel that each test finds, with their MTU.
 HOST = {"eth1": 1500, "eth2": 9000}
 
@@ -36,6 +38,15 @@ class Fake:
     def restart(self) -> None:
         self.vpp.restart()
 
+    stats_socket: str | None = None
+
+    def flows(self, number: int, first: int = 0) -> None:
+        """One UDP packet of each flow arrives on eth1, for a host behind eth2."""
+        for nat in self.vpp.nat.values():
+            for flow in range(first, first + number):
+                if nat.on and nat.sides and nat.pools:
+                    nat.flow((f"10.1.0.{1 + flow // 50_000}", 10_000 + flow % 50_000))
+
 
 class Real:
     """A VPP process."""
@@ -54,6 +65,18 @@ class Real:
     def restart(self) -> None:
         self.process.restart()
 
+    @property
+    def stats_socket(self) -> str | None:
+        return str(self.process.folder / "stats.sock")
+
+    def flows(self, number: int, first: int = 0) -> None:
+        self.process.vppctl("ip neighbor host-eth2 198.51.100.2 02:00:00:00:00:99")
+        words = self.process.vppctl("show hardware-interfaces host-eth1").split()
+        mac = words[words.index("address") + 1]
+        ends = {"source": "10.1.0.1", "target": "198.51.100.2"}
+        udp_flows.send(self.process.name, "eth1p", to_mac=mac, **ends, flows=number, first=first)
+        self.process.settle()
+
 
 @pytest.fixture(scope="session")
 def vpp_process() -> t.Iterator[VppProcess]:
@@ -61,7 +84,7 @@ def vpp_process() -> t.Iterator[VppProcess]:
     if reason is not None:
         pytest.skip(reason)
     # only what the tests use: it starts in half the time
-    process = VppProcess(workers=1, only=[f"{name}_plugin.so" for name in ("af_packet", "af_xdp", "memif", "tap")])
+    process = VppProcess(workers=1, only=[f"{name}_plugin.so" for name in PLUGINS])
     with contextlib.closing(process):
         for name, mtu in HOST.items():
             process.add_veth(name, mtu_bytes=mtu)
