@@ -21,7 +21,11 @@ def test_a_host_that_does_not_answer_at_the_end_counts_as_not_put_back(tmp_path)
         json.dumps({"schema": 1, "run_id": "r1", "sessions": [{"started": 0, "finished": None}], "fingerprints": {}})
     )
     held = {"__bench_reached": {}, "__bench_held": {"complete": True}}
-    run_of = {"bench_owner": "r1", "bench_plan": {"run_id": "r1"}, "__bench_results_dir": str(tmp_path / "results")}
+    run_of = {
+        "bench_owner": "r1",
+        "bench_plan": {"run_id": "r1", "axes": []},
+        "__bench_results_dir": str(tmp_path / "results"),
+    }
     play = {
         "hosts": "all",
         "gather_facts": False,
