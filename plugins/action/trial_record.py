@@ -12,6 +12,7 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.findings import assess
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.merge import merge, raw_files
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.power import trial_power
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.store import RunStore
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 
@@ -32,6 +33,7 @@ class ActionModule(ActionBase):
                 "records": {"type": "list", "elements": "dict", "default": []},
                 "reports": {"type": "dict", "default": {}},
                 "samples": {"type": "dict", "default": {}},
+                "power": {"type": "dict", "default": {}},
             },
         )
         if self._task.check_mode:
@@ -74,6 +76,7 @@ class ActionModule(ActionBase):
             duts=group["duts"],
         )
         merged["setup"] = group["id"]
+        merged["power"] = trial_power(group.get("power"), args["power"])
         assessment = assess(merged)
         merged.update(
             status=assessment.status,

@@ -505,11 +505,12 @@ def _setup_retried(view: TrialView) -> t.Iterator[str]:
     cannot="a comparison of power profiles where one did not take effect",
 )  # fmt: skip
 def _profile_not_effective(view: TrialView) -> t.Iterator[str]:
-    """A power profile was applied and the reading under load shows that it did not take effect. Differences from and
-    to such a point are not shown."""
+    """A power profile was applied and what was read back, or a reading under load, shows that it did not take effect.
+    Differences from and to such a point are not shown."""
     power = view.trial.get("power")
     if isinstance(power, t.Mapping) and power.get("effective") is False:
-        yield str(power.get("evidence") or "the profile was applied and did not take effect")
+        profile = power.get("profile") or "the profile"
+        yield f"{profile}: {power.get('reason') or 'it was applied and did not take effect'}"
 
 
 @rule(

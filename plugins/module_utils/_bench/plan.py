@@ -49,7 +49,10 @@ TRAFFIC_KEYS = ("description", "generator", "headline", "options", "duration_s",
 DATAPATH_KEYS = ("description", "role", "vars", "addresses")
 #: Who holds the addresses of a DUT's data interfaces: its kernel, or the datapath (the kernel then has none on them).
 ADDRESS_HOLDERS = ("kernel", "datapath")
-POWER_KEYS = ("description", "vars")
+POWER_KEYS = ("description", "vars", "parts")
+#: Which hosts of a set-up a power profile is for.
+POWER_PARTS = ("all", "duts", "endpoints")
+POWER_ROLE = "fastpath.bench.power_profile"
 GENERATOR_KEYS = ("description", "role", "module", "options", "vars")
 AXIS_KEYS = ("description", "level", "values")
 #: Options of a trial that the engine itself gives, so a value of the user's would be lost in silence.
@@ -61,6 +64,7 @@ ENGINE_OPTIONS = {
 }
 
 #: The entry points that the engine uses of a role.
+POWER_ENTRIES = ("apply", "verify", "restore")
 DATAPATH_ENTRIES = ("apply", "verify", "observe", "remove")
 GENERATOR_ENTRIES = ("main", "serve", "collect")
 
@@ -76,6 +80,7 @@ TRIAL_LIMIT_S = 60.0
 FORECAST_GROUP_S = 9.0
 FORECAST_TRIAL_S = 0.4
 
+_SECRET_RE = re.compile(r"password|passwd|secret|token", re.IGNORECASE)
 _NAME_RE = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$")
 _VARIABLE_RE = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
 
@@ -264,6 +269,24 @@ def _datapath(catalog: Catalog, name: str) -> dict[str, t.Any]:
     }
 
 
+def _power(catalog: Catalog, name: str) -> dict[str, t.Any]:
+    """A power profile: variables of the role, and which hosts it is for. Its own name is the role's profile."""
+    where = f"bench_power.{name}"
+    entry = as_mapping(catalog.power[name] or {}, where)
+    only_keys(entry, POWER_KEYS, where)
+    variables = _variables(entry.get("vars", {}), where + ".vars")
+    for key in variables:
+        if _SECRET_RE.search(key):
+            raise BenchError(
+                f"{key} is a secret, and what is here is written into the results", where=where + ".vars",
+                remedy="Put it in the inventory, best in a vault",
+            )  # fmt: skip
+    return {
+        "vars": {"power_profile_name": name, **variables},
+        "parts": known(entry.get("parts", "all"), POWER_PARTS, where + ".parts", "choice of hosts"),
+    }
+
+
 def _axes(catalog: Catalog) -> dict[str, Axis]:
     axes = {}
     if NONE in catalog.datapaths:
@@ -380,7 +403,7 @@ def parse_matrix(raw: t.Any, catalog: Catalog, topologies: t.Mapping[str, Topolo
 
     normalised: dict[tuple[str, ...], Point] = {}
     for point in points:
-        fitted = _fit(point, topologies, own)
+        fitted = _fit(point, topologies, own, catalog)
         normalised.setdefault(tuple(fitted.values()), fitted)
     if not normalised:
         raise BenchError("no point is left", where=where, remedy="The excludes take out everything that the axes give")
@@ -419,10 +442,13 @@ def _baseline(
     return {axis: values[0] for axis, values in rule.items()}
 
 
-def _fit(point: Point, topologies: t.Mapping[str, Topology], own: t.Mapping[str, Axis]) -> Point:
+def _fit(
+    point: Point, topologies: t.Mapping[str, Topology], own: t.Mapping[str, Axis], catalog: Catalog
+) -> Point:
     """The point with `none` for each axis that means nothing at it.
 
-    Without a DUT there is no datapath, and what a set-up axis of the user sets is set on DUTs.
+    Without a DUT there is no datapath, what a set-up axis of the user sets is set on DUTs, and a power profile may be
+    for DUTs only.
     """
     if topologies[point["topology"]].duts:
         if point["datapath"] == NONE:
@@ -433,6 +459,8 @@ def _fit(point: Point, topologies: t.Mapping[str, Topology], own: t.Mapping[str,
             )
         return dict(point)
     setup_axes = {"datapath", *(name for name, axis in own.items() if axis.level == "setup")}
+    if "power" in point and _power(catalog, point["power"])["parts"] == "duts":
+        setup_axes.add("power")
     return {axis: NONE if axis in setup_axes else value for axis, value in point.items()}
 
 
@@ -535,6 +563,10 @@ def _check(testbed: Testbed, checks: Checks) -> None:
             for axis in (own for own in _axes(testbed.catalog).values() if own.name in testbed.matrix.axes):
                 for variables in axis.values.values() if axis.level == "setup" else ():
                     checks.variables(role, variables, f"bench_axes.{axis.name}.values")
+    if any(group["power_hosts"] for group in testbed.groups):
+        checks.role(POWER_ROLE, POWER_ENTRIES, "bench_power")
+    for name in dict.fromkeys(group["power"] for group in testbed.groups if group["power_hosts"]):
+        checks.variables(POWER_ROLE, _power(testbed.catalog, name)["vars"], f"bench_power.{name}.vars")
     for name in dict.fromkeys(batch["generator"] for group in testbed.groups for batch in group["batches"]):
         generator = _generator(testbed.catalog, name)
         checks.role(generator["role"], GENERATOR_ENTRIES, f"bench_generators.{name}.role")
@@ -568,6 +600,15 @@ def _leave_nothing_over(testbed: Testbed, checks: Checks) -> None:
             host: {name: checks.unset(host, group["role"], name, where) for name in missing}
             for host in (group["duts"] if missing else ())
         }
+    powered = [group for group in testbed.groups if group["power_hosts"]]
+    values = {group["power"]: _power(testbed.catalog, group["power"])["vars"] for group in powered}
+    for group in powered:
+        missing = sorted(set().union(*values.values()) - set(group["vars"]))
+        where = f"bench_power.{group['power']}.vars"
+        for host in group["power_hosts"] if missing else ():
+            group["unset"].setdefault(host, {}).update(
+                {name: checks.unset(host, POWER_ROLE, name, where) for name in missing}
+            )
 
 
 def _ordered(
@@ -600,19 +641,27 @@ def _group(testbed: Testbed, group_id: str, point: Point, own: t.Mapping[str, Ax
         if axis in own and value != NONE:
             variables.update(own[axis].values[value])
     setups = resolve(topology)
+    duts = [topology.parts[part] for part in topology.duts]
+    power = point.get("power", NONE)
+    powered: list[str] = []
+    if power != NONE:
+        profile = _power(testbed.catalog, power)
+        variables.update(profile["vars"])
+        powered = [h for h in setups if profile["parts"] == "all" or (h in duts) == (profile["parts"] == "duts")]
     return {
         "id": group_id,
         "testbed": testbed.name,
         "topology": topology.name,
         "datapath": point["datapath"],
-        "power": point.get("power"),
+        "power": None if power == NONE else power,
+        "power_hosts": powered,
         "settings": settings,
         "role": datapath["role"],
         "addresses": datapath["addresses"],
         "vars": variables,
         "client": topology.parts["client"],
         "server": topology.parts["server"],
-        "duts": [topology.parts[p] for p in topology.duts],
+        "duts": duts,
         "hosts": {
             host: {"part": s.part, "interfaces": list(s.interfaces), "routes": list(s.routes)}
             for host, s in setups.items()

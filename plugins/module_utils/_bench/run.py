@@ -337,6 +337,7 @@ def plan_result(run: Run) -> dict[str, t.Any]:
         # with nothing left to measure there may still be something to put back
         "to_do": bool(run.trials or run.unfinished),
         "testbeds": testbeds,
+        "axes": list(dict.fromkeys(axis for bed in run.testbeds for axis in bed.matrix.axes)),
         "points": {pid: point["headline"] for bed in run.testbeds for pid, point in bed.points.items()},
         "trials": run.trials,
         "traffic_s": run.traffic_s,

@@ -265,8 +265,8 @@ def test_more_than_one_try():
 
 
 def test_a_power_profile_without_effect():
-    made = trial(power={"effective": False, "evidence": "800 MHz under load, asked for 3000"})
-    assert evidence(made, "profile_not_effective") == "800 MHz under load, asked for 3000"
+    made = trial(power={"profile": "static_high", "effective": False, "reason": "800 MHz under load, asked for 3000"})
+    assert evidence(made, "profile_not_effective") == "static_high: 800 MHz under load, asked for 3000"
     assert codes(trial(power={"effective": None})) == codes(trial(power={"effective": True})) == set()
 
 

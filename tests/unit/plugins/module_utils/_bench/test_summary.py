@@ -270,7 +270,7 @@ def test_one_repetition_carries_no_difference(stored):
 
 
 def test_a_profile_without_effect_blocks_the_difference(stored):
-    summary = summarise_run(stored(only(KERNEL, power={"effective": False, "evidence": "e"}), noise=0.001))
+    summary = summarise_run(stored(only(KERNEL, power={"effective": False, "reason": "e"}), noise=0.001))
     assert summary.by_id(KERNEL).baseline.reason == "not shown: finding profile_not_effective"
 
 
