@@ -59,6 +59,12 @@ options:
         it so that it spends at most 0.5 % of the time with that. V(0) switches it off.
     type: float
     default: 0.25
+  power_interval_s:
+    description:
+      - Time between two readings of what the CPUs do with their power. It is prolonged like O(queue_interval_s) where
+        a reading is slow, as with hundreds of CPUs. V(0) switches it off.
+    type: float
+    default: 0.5
   max_duration_s:
     description: After this time the recorder ends by itself.
     type: float
@@ -217,6 +223,22 @@ windows:
         - Drops are counted to the moment. Calls, vectors and clocks are as old as the last of VPP's own updates, so
           their ratios are better than their sums.
       type: dict
+    power:
+      description:
+        - What the CPUs did with their power; null when it was not recorded. Each part that is null has a reason in
+          C(reasons).
+        - C(frequency), C(mean_mhz) over the time that CPUs were awake, and C(min_mhz) and C(max_mhz) of single
+          readings.
+        - C(source) says where it is from. V(msr) are the CPU's own counters (aperf and mperf, needs the kernel module
+          C(msr)), V(cpufreq) and V(cpuinfo) what the kernel says, and V(nominal) is what a virtual machine prints,
+          which says nothing of the CPU.
+        - C(idle), by idle state the share of the time of all CPUs that was spent in it.
+        - C(throttle), how often (C(core), C(package)) the CPU slowed down to stay cool, added up over the CPUs.
+        - C(energy), by RAPL zone C(joule) and C(watt).
+        - C(settings), what M(fastpath.bench.cpu_power) returns as C(now), without the uncore, and C(settings_changed),
+          whether it changed within the window.
+        - C(driver) and C(counted_s).
+      type: dict
     softirqs:
       description: For each C(cpu) how often C(net_rx) and C(net_tx) ran.
       type: list
@@ -243,6 +265,7 @@ def argument_spec() -> dict[str, t.Any]:
         "interfaces": {"type": "list", "elements": "str", "default": []},
         "interval_s": {"type": "float", "default": 0.25},
         "queue_interval_s": {"type": "float", "default": 0.25},
+        "power_interval_s": {"type": "float", "default": 0.5},
         "max_duration_s": {"type": "float", "default": 3600.0},
         "max_bytes": {"type": "int", "default": 128 * 1024 * 1024},
         "vpp": {
@@ -274,6 +297,7 @@ def main() -> None:
         interval_s=params["interval_s"],
         max_duration_s=params["max_duration_s"],
         queue_interval_s=params["queue_interval_s"],
+        power_interval_s=params["power_interval_s"],
         max_bytes=params["max_bytes"],
         vpp_stats_socket=params["vpp"]["stats_socket"] if params["vpp"] else None,
     )

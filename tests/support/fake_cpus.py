@@ -120,13 +120,16 @@ class FakeCpus(Access):
         for path, get, put in self._tree():
             self._files[path] = (get, put)
         for path in self._files:
-            while path != "/sys":
-                folder, name = os.path.split(path)
-                names = self._folders.setdefault(folder, [])
-                if name in names:
-                    break
-                names.append(name)
-                path = folder
+            self._enter(path)
+
+    def _enter(self, path: str) -> None:
+        """Make it a name in its folder, and that in its own."""
+        folder, name = os.path.split(path)
+        names = self._folders.setdefault(folder, [])
+        if name not in names:
+            names.append(name)
+            if folder != "/sys":
+                self._enter(folder)
 
     # What is there
 
@@ -323,6 +326,7 @@ class FakeCpus(Access):
         self._before_change(units[0])
         if units[0] not in self.services:
             return 5, "", f"Failed to {verb} {units[0]}: Unit {units[0]} not loaded."
+        self.writes.append((verb, units[0]))
         if verb == "start" and not service.active:
             service.active = True
             service.found = {number: policy.governor for number, policy in self.policies.items()}

@@ -19,7 +19,7 @@ import json
 import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError, ParseError
-from ansible_collections.fastpath.bench.plugins.module_utils._host import procfs
+from ansible_collections.fastpath.bench.plugins.module_utils._host import power_sample, procfs
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp import window as vpp_window
 
 SCHEMA = 1
@@ -295,7 +295,20 @@ class Recording:
             span["clipped_s"] = round(place.clipped_s, 6)
             reports[window.window_id] = {**self._report(states, tracks, place), "window": span}
         self._add_vpp(reports, places)
+        self._add_power(reports, places)
         return reports
+
+    def _add_power(self, reports: dict[str, dict[str, t.Any]], places: dict[str, _Place | str]) -> None:
+        """How fast the CPUs ran in each window, how deep they slept, and what they drew."""
+        spans = {name: (place.start, place.end) for name, place in places.items() if isinstance(place, _Place)}
+
+        def records() -> t.Iterator[dict[str, t.Any]]:
+            return (record["power"] for record in self._records() if "power" in record and "type" not in record)
+
+        slack_s = float(self.header["interval_s"]) / 2 if self.header else 0.0
+        found = power_sample.cut(records, self.header.get("power"), spans, slack_s) if spans else {}
+        for name, report in reports.items():
+            report["power"] = found.get(name)
 
     def _add_vpp(self, reports: dict[str, dict[str, t.Any]], places: dict[str, _Place | str]) -> None:
         """What VPP did in each window, where VPP was recorded; a host without VPP has nothing there."""

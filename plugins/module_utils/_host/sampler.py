@@ -21,7 +21,7 @@ import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._common.paths import SAMPLE_DIR
-from ansible_collections.fastpath.bench.plugins.module_utils._host import background, nicinfo, procfs
+from ansible_collections.fastpath.bench.plugins.module_utils._host import background, nicinfo, power_sample, procfs
 from ansible_collections.fastpath.bench.plugins.module_utils._host.sample_cut import SCHEMA, Recording, Window
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp import window as vpp_window
 
@@ -42,6 +42,7 @@ class Settings:
     interval_s: float = 0.25
     max_duration_s: float = 3600.0
     queue_interval_s: float = 0.25
+    power_interval_s: float = 0.5
     max_bytes: int = 128 * 1024 * 1024
     #: The socket of the statistics of a VPP on this host, whose counters are then recorded too.
     vpp_stats_socket: str | None = None
@@ -65,6 +66,8 @@ class Settings:
             )
         if self.queue_interval_s < 0:
             raise BenchError("it is negative", where="option queue_interval_s", remedy="0 is off", code="bad_option")
+        if self.power_interval_s < 0:
+            raise BenchError("it is negative", where="option power_interval_s", remedy="0 is off", code="bad_option")
         if self.max_bytes < 65536:
             raise BenchError("the recording needs at least 65536 bytes", where="option max_bytes", code="bad_option")
 
@@ -241,6 +244,9 @@ class Recorder:
         self._softirqs_before: dict[str, str] = {}
         self._queue_interval_s = settings.queue_interval_s
         self._queues_due = 0.0
+        self._power = power_sample.Sampler(root) if settings.power_interval_s > 0 else None
+        self._power_interval_s = settings.power_interval_s
+        self._power_due = 0.0
 
     def header(self) -> dict[str, t.Any]:
         return {
@@ -259,6 +265,7 @@ class Recorder:
                 for interface in self.interfaces
                 if interface.queues
             },
+            "power": self._power.header() if self._power is not None else None,
             "nice": os.nice(0),
         }
 
@@ -293,7 +300,17 @@ class Recorder:
         self._sample_queues(record, last)
         if self._vpp is not None:
             record["vpp"] = self._vpp.sample()
+        self._sample_power(record, last)
         return record
+
+    def _sample_power(self, record: dict[str, t.Any], last: bool) -> None:
+        """A machine with many CPUs has thousands of these counters, so this too is done less often when it is slow."""
+        now = time.monotonic()
+        if self._power is None or (now < self._power_due and not last):
+            return
+        record["power"] = self._power.sample(last=last)
+        self._power_interval_s = max(self.settings.power_interval_s, (time.monotonic() - now) / _QUEUE_SHARE)
+        self._power_due = now + self._power_interval_s
 
     def _sample_queues(self, record: dict[str, t.Any], last: bool) -> None:
         """Devices of some drivers take milliseconds to answer, so this is done less often, and still less when slow."""

@@ -85,7 +85,8 @@ def test_static_high_with_each_driver(host: t.Any, driver: str, policy_boost: bo
     machine.cpus._set_boost(False)
     before = machine.cpus.picture()
     told = machine.power(**STATIC_HIGH, check_mode=True)
-    assert told["changed"] and machine.cpus.picture() == before
+    assert told["changed"]
+    assert machine.cpus.picture() == before
     assert set(statuses(told).values()) <= {"would_change", "already"}
     result = machine.power(**STATIC_HIGH)
     assert set(statuses(result).values()) <= {"done", "already"}, result["settings"]
@@ -95,7 +96,8 @@ def test_static_high_with_each_driver(host: t.Any, driver: str, policy_boost: bo
     assert machine.cpus.idle[0] == [False, False, True, True]
     writes = len(machine.cpus.writes)
     again = machine.power(**STATIC_HIGH)
-    assert not again["changed"] and set(statuses(again).values()) == {"already"}
+    assert not again["changed"]
+    assert set(statuses(again).values()) == {"already"}
     assert len(machine.cpus.writes) == writes
     machine.restored()
     assert machine.cpus.picture() == before
@@ -124,7 +126,8 @@ def test_a_guest_without_cpufreq_is_unsupported_and_says_where_the_lever_is(host
     machine.cpus.texts["/sys/class/dmi/id/sys_vendor"] = "VMware, Inc."
     machine.cpus.texts["/sys/class/dmi/id/product_name"] = "VMware Virtual Platform"
     result = machine.power(**STATIC_HIGH)
-    assert result["unsupported"] and not result["changed"]
+    assert result["unsupported"]
+    assert not result["changed"]
     assert set(statuses(result).values()) == {"absent"}
     assert "vmware" in result["findings"][0]["remedy"]
     assert "hypervisor's power policy" in result["findings"][0]["remedy"]
@@ -143,7 +146,9 @@ def test_a_look_asks_for_nothing(host: t.Any) -> None:
     machine = host(None, idle=False)
     machine.cpus.services["tuned.service"] = Service(active=True)
     result = machine.power()
-    assert not result["unsupported"] and not result["changed"] and result["findings"] == []
+    assert not result["unsupported"]
+    assert not result["changed"]
+    assert result["findings"] == []
     assert result["owners"] == [{"unit": "tuned.service", "active": True, "enabled": False}]
     assert result["power"]["effective"] is None
 
@@ -153,7 +158,8 @@ def test_absent_knob_of_this_driver(host: t.Any) -> None:
     result = machine.power(governor="performance", energy_performance_preference="performance")
     assert statuses(result) == {"governor": "done", "energy_performance_preference": "absent"}
     assert "acpi-cpufreq" in result["settings"]["energy_performance_preference"]["reason"]
-    assert result["changed"] and not result["unsupported"]
+    assert result["changed"]
+    assert not result["unsupported"]
     assert "power_absent" in codes(result)
     assert result["power"]["effective"] is False
 
@@ -182,10 +188,13 @@ def test_unknown_governor_names_driver_and_governors(host: t.Any) -> None:
     machine = host("intel_pstate")
     result = machine.power(governor="ondemand")
     row = result["settings"]["governor"]
-    assert row["status"] == "unsupported_value" and row["where"] == "all"
-    assert "'ondemand'" in row["reason"] and "intel_pstate" in row["reason"]
+    assert row["status"] == "unsupported_value"
+    assert row["where"] == "all"
+    assert "'ondemand'" in row["reason"]
+    assert "intel_pstate" in row["reason"]
     assert "performance, powersave" in row["remedy"]
-    assert not result["changed"] and machine.cpus.writes == []
+    assert not result["changed"]
+    assert machine.cpus.writes == []
 
 
 def test_governor_in_a_module_is_loaded_by_the_write(host: t.Any) -> None:
@@ -240,7 +249,8 @@ def test_value_that_the_driver_rounds_is_told(host: t.Any) -> None:
     before = machine.cpus.picture()
     result = machine.power(max_frequency="2450000")
     row = result["settings"]["max_frequency"]
-    assert row["status"] == "unsupported_value" and "2500000" in row["reason"]
+    assert row["status"] == "unsupported_value"
+    assert "2500000" in row["reason"]
     machine.restored()
     assert machine.cpus.picture() == before
 
@@ -254,7 +264,8 @@ def test_preference_and_governor(host: t.Any, old_kernel: bool) -> None:
     before = machine.cpus.picture()
     with pytest.raises(BenchError, match="locks it") as caught:
         machine.power(governor="performance", energy_performance_preference="balance_performance")
-    assert caught.value.code == "contradiction" and machine.cpus.writes == []
+    assert caught.value.code == "contradiction"
+    assert machine.cpus.writes == []
     result = machine.power(governor="performance", energy_performance_preference="performance")
     assert set(statuses(result).values()) == {"done"}
     assert not [path for path, _text in machine.cpus.writes if path.endswith("_preference")], "no write needed"
@@ -300,7 +311,8 @@ def test_limits_move_past_each_other(host: t.Any, first: tuple[str, str], then: 
 def test_a_lowest_frequency_above_the_highest_is_not_tried(host: t.Any) -> None:
     machine = host("acpi-cpufreq")
     result = machine.power(min_frequency="3000000", max_frequency="2000000")
-    assert set(statuses(result).values()) == {"unsupported_value"} and machine.cpus.writes == []
+    assert set(statuses(result).values()) == {"unsupported_value"}
+    assert machine.cpus.writes == []
     machine.power(max_frequency="1000000")
     assert "Ask for both" in machine.power(min_frequency="2000000")["settings"]["min_frequency"]["remedy"]
     assert statuses(machine.power(max_frequency="9000000")) == {"max_frequency": "unsupported_value"}
@@ -355,7 +367,8 @@ def test_idle_states_by_name(host: t.Any) -> None:
     assert result["now"]["idle_states_off"] == {"none": "cpu0-3"}
     result = machine.power(disabled_idle_states=["C10"])
     row = result["settings"]["disabled_idle_states"]
-    assert row["status"] == "unsupported_value" and row["remedy"] == "Idle states here: C1, C1E, C6, POLL"
+    assert row["status"] == "unsupported_value"
+    assert row["remedy"] == "Idle states here: C1, C1E, C6, POLL"
 
 
 def test_an_idle_state_that_some_cpus_lack(host: t.Any) -> None:
@@ -395,7 +408,8 @@ def test_another_owner_is_reported_and_left_alone(host: t.Any) -> None:
     service = tuned(machine, active=True, enabled=True)
     machine.cpus.services["irqbalance.service"] = Service(active=True)
     result = machine.power(governor="performance")
-    assert service.active and {"power_owner_active", "irq_owner_active"} <= codes(result)
+    assert service.active
+    assert {"power_owner_active", "irq_owner_active"} <= codes(result)
     assert "tuned.service is running" in next(r for r in result["findings"] if "owner" in r["code"])["evidence"]
 
 
@@ -407,14 +421,19 @@ def test_another_owner_is_stopped_when_asked_and_started_by_the_restore(host: t.
     machine.cpus.services["irqbalance.service"] = Service(active=True)
     before = machine.cpus.picture()
     told = machine.power(max_frequency="2000000", stop_owners=True, check_mode=True)
-    assert told["changed"] and service.active
+    assert told["changed"]
+    assert service.active
     result = machine.power(governor="performance", max_frequency="2000000", stop_owners=True)
-    assert not service.active and machine.cpus.services["irqbalance.service"].active
+    assert not service.active
+    assert machine.cpus.services["irqbalance.service"].active
     assert machine.cpus.policies[0].governor == "performance"
     assert statuses(result)["max_frequency"] == "done"
     assert "power_owner_active" in codes(result)
+    assert machine.cpus.writes[1] == ("stop", "tuned.service"), "before it can disturb anything"
     machine.restored()
-    assert machine.cpus.picture() == before and service.active
+    assert machine.cpus.picture() == before
+    assert service.active
+    assert machine.cpus.writes[-1] == ("start", "tuned.service"), "when all is back"
 
 
 def test_an_owner_that_starts_with_the_machine_is_reported(host: t.Any) -> None:
