@@ -27,3 +27,15 @@ def test_no_host_to_measure_with_is_an_error(tmp_path, playbook):
     assert "no host of the inventory is in bench_testbeds" in " ".join(ran.stdout.split())
     # above all, no report of an earlier run
     assert "TASK [Make the report]" not in ran.stdout
+
+
+def test_a_limit_that_leaves_out_the_reports_host_is_an_error(tmp_path):
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text("all: {children: {bench_testbeds: {hosts: {alone: {}}}}}\n")
+    ran = subprocess.run(
+        [PLAYBOOK, "-i", inventory, ROOT / "playbooks/site.yml", "-l", "alone", "-e", f"bench_results_dir={tmp_path}/r"],
+        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 2, ran.stdout + ran.stderr
+    assert "leaves out localhost" in " ".join(ran.stdout.split())
+    assert not (tmp_path / "r").exists()
