@@ -7,15 +7,19 @@ It has the habits that restoring must cope with, each seen on Linux 6.18: a
 link that goes down loses IPv6 addresses and routes; an MTU below 1280 loses
 IPv6 altogether; the last IPv4 address takes the routes along, a primary one
 its secondary ones; one feature drags others; fewer queues forget their
-masks; forwarding is copied to each interface.
+masks; forwarding is copied to each interface; a table of one's own from hash
+to queue stands against fewer queues; interrupts are asked for anew with the
+queues.
 """
 
 from __future__ import annotations
 
 import copy
+import errno
 import ipaddress
 import json
 import re
+import struct
 import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
@@ -25,8 +29,10 @@ from ansible_collections.fastpath.bench.plugins.module_utils._host.access import
     NotThere,
     ReadOnly,
     Refused,
+    file_error,
     parse_ip_json,
 )
+from ansible_collections.fastpath.bench.plugins.module_utils._host.rss import equal_table, weighted_table
 
 
 class Killed(BaseException):
@@ -52,6 +58,22 @@ IPV6_LEAVES = {"accept_ra": "1", "forwarding": "0", "disable_ipv6": "0"}
 IPV4_LEAVES = {"rp_filter": "0", "forwarding": "0", "accept_redirects": "1"}
 
 
+#: A letter of ethtool -> what it prints.
+HASHED = {"s": "IP SA", "d": "IP DA", "f": "L4 bytes 0 & 1 [TCP/UDP src port]"}
+HASHED["n"] = "L4 bytes 2 & 3 [TCP/UDP dst port]"
+
+
+def hash_text(letters: str) -> str:
+    fields = [HASHED[letter] for letter in letters] or ["None"]
+    return "\n".join(["UDP over IPV4 flows use these fields for computing Hash flow key:", *fields, "", ""])
+
+
+def table_text(rings: int, table: list[int]) -> str:
+    rows = [f"RX flow hash indirection table for it with {rings} RX ring(s):"]
+    rows += [f"{at:5}: " + "".join(f"{q:6}" for q in table[at : at + 8]) for at in range(0, len(table), 8)]
+    return "\n".join([*rows, "RSS hash key:", "6d:5a", "RSS hash function:", "    toeplitz: on", ""])
+
+
 class Link:
     def __init__(self, index: int, queues: int = 4) -> None:
         self.index = index
@@ -66,10 +88,46 @@ class Link:
         self.channels = {"rx": queues, "tx": queues}
         self.masks: dict[str, str] = {}
         self.steering = True
+        self.rings = {"rx": 256, "tx": 256}
+        self.coalesce: dict[str, bool | int] = {"adaptive-rx": False, "rx-usecs": 3, "tx-usecs": 0}
+        self.pause = {"autoneg": True, "rx": True, "tx": True}
+        self.hashed = {"tcp4": "sdfn", "udp4": "sd"}
+        #: None is the driver's own, which follows the number of queues.
+        self.table: list[int] | None = None
+        self.irqs: dict[int, str] = {}
+        self._irqs_anew()
+
+    def _irqs_anew(self) -> None:
+        """One interrupt for each receive queue; a number is not used twice."""
+        self.irqs = {self.index * 1000 + number: "0-3" for number in range(self.channels["rx"])}
+
+    @property
+    def spread(self) -> list[int]:
+        return self.table or [index % self.channels["rx"] for index in range(16)]
 
     def active(self, name: str) -> bool:
         needs = FEATURES[name][1]
         return self.wanted[name] and (needs is None or self.wanted[needs])
+
+
+#: An option of ethtool -> what it shows; in capitals it sets it.
+PARAMS: dict[str, t.Callable[[Link], dict[str, t.Any]]] = {
+    "-g": lambda link: link.rings,
+    "-c": lambda link: link.coalesce,
+    "-a": lambda link: link.pause,
+}
+
+
+def params_text(option: str, link: Link) -> str:
+    values = PARAMS[option](link)
+    words = {name: {True: "on", False: "off"}[value] for name, value in values.items() if isinstance(value, bool)}
+    if option == "-a":
+        return f"Pause parameters for it:\nAutonegotiate:\t{words['autoneg']}\nRX:\t{words['rx']}\nTX:\t{words['tx']}\n"
+    if option == "-c":
+        usecs = f"rx-usecs: {values['rx-usecs']}\nrx-frames: n/a\n\ntx-usecs: {values['tx-usecs']}\n"
+        return f"Coalesce parameters for it:\nAdaptive RX: {words['adaptive-rx']}  TX: n/a\n{usecs}"
+    parts = [f"RX:\t{rx}\nRX Mini:\tn/a\nTX:\t{tx}\n" for rx, tx in ((4096, 4096), (values["rx"], values["tx"]))]
+    return "Ring parameters for it:\nPre-set maximums:\n" + "Current hardware settings:\n".join(parts)
 
 
 class FakeKernel(Access):
@@ -81,6 +139,7 @@ class FakeKernel(Access):
         self.params: dict[str, str] = {"net/ipv4/fib_multipath_hash_policy": "0", "net/ipv4/reserved": ""}
         self.own_value: set[str] = set()
         self.read_only: set[str] = set()
+        self.managed: set[int] = set()
         for name in ("all", "default", *names):
             self.params.update({f"net/ipv4/conf/{name}/{leaf}": value for leaf, value in IPV4_LEAVES.items()})
             self._ipv6_on(name)
@@ -104,6 +163,11 @@ class FakeKernel(Access):
             new = [a for a in link.addresses if a["family"] == "inet6"]
             state["addresses"] = old + sorted(new, key=lambda a: a["local"])
             state["masks"] = {key: mask for key, mask in sorted(link.masks.items()) if int(mask.replace(",", ""), 16)}
+            own = link.spread == equal_table(16, link.channels["rx"])
+            # The driver's own table and the same one set by hand cannot be told apart by reading.
+            state["table"] = None if own else link.spread
+            if link.coalesce["adaptive-rx"]:
+                state["coalesce"] = {**link.coalesce, "rx-usecs": "moving"}
             links[name] = state
         routes = sorted(json.dumps(row, sort_keys=True) for row in self.table)
         return copy.deepcopy({"links": links, "routes": routes, "params": self.params})
@@ -143,7 +207,10 @@ class FakeKernel(Access):
         return link, match[2], match[5]
 
     def read_file(self, path: str) -> str:
-        if path == "/sys/devices/system/cpu/possible":
+        irq = self._irq(path)
+        if irq:
+            return irq[0].irqs[irq[1]]
+        if path in ("/sys/devices/system/cpu/possible", "/sys/devices/system/cpu/online"):
             return f"0-{self.cpus - 1}"
         queue = self._queue(path)
         if queue:
@@ -159,10 +226,15 @@ class FakeKernel(Access):
             return self.params[key]
         raise NotThere("does not exist", where=path)
 
+    def _irq(self, path: str) -> tuple[Link, int] | None:
+        match = re.fullmatch(r"/proc/irq/(\d+)/smp_affinity_list", path)
+        number = int(match[1]) if match else 0
+        return next(((link, number) for link in self.net.values() if number in link.irqs), None)
+
     def write_file(self, path: str, text: str) -> None:
-        queue = self._queue(path)
+        queue, irq = self._queue(path), self._irq(path)
         key = path[len("/proc/sys/") :]
-        if queue is None and key not in self.params:
+        if queue is None and irq is None and key not in self.params:
             raise NotThere("does not exist", where=path)
         self._before_change(path)
         if queue:
@@ -170,10 +242,15 @@ class FakeKernel(Access):
             if not link.steering:
                 raise NotSupported("the device does not support it", where=path)
             if leaf == "rps_flow_cnt":
-                link.masks[f"{name}/{leaf}"] = f"{int(text):x}"
+                # The kernel's tables are powers of two.
+                link.masks[f"{name}/{leaf}"] = f"{1 << (int(text) - 1).bit_length() if int(text) else 0:x}"
             else:
                 assert re.fullmatch(r"[0-9a-f]{1,8}(,[0-9a-f]{8})*", text), text
                 link.masks[f"{name}/{leaf}"] = f"{int(text.replace(',', ''), 16):x}"
+        elif irq:
+            if irq[1] in self.managed:
+                raise file_error(OSError(errno.EIO, "Input/output error"), path) from OSError(errno.EIO, "")
+            irq[0].irqs[irq[1]] = text
         else:
             if key in self.read_only:
                 raise ReadOnly("the file system is read-only here", where=path)
@@ -204,6 +281,9 @@ class FakeKernel(Access):
         if match and match[1] in self.net:
             link = self.net[match[1]]
             return sorted(f"{kind}-{number}" for kind in ("rx", "tx") for number in range(link.channels[kind]))
+        match = re.fullmatch(r"/sys/class/net/([^/]+)/device/msi_irqs", path)
+        if match and match[1] in self.net:
+            return sorted(map(str, self.net[match[1]].irqs))
         prefix = path[len("/proc/sys/") :].rstrip("/") + "/"
         if path.startswith("/proc/sys/"):
             return sorted({key[len(prefix) :].split("/")[0] for key in self.params if key.startswith(prefix)})
@@ -224,11 +304,21 @@ class FakeKernel(Access):
                 rows = [row for row in self.table if row["family"] == int(words[1][1:])]
                 bare = [{key: value for key, value in row.items() if key != "family"} for row in rows]
                 return 0, json.dumps(bare) if bare else "", ""
-            if words[:2] in (["ethtool", "-k"], ["ethtool", "-l"]):
-                return 0, (self._features if words[1] == "-k" else self._channel_text)(words[2]), ""
+            if words[0] == "ethtool" and words[1].islower():
+                return 0, self._shown(words[1], words[2], words[3:]), ""
             return self._change(words)
         except BenchError as err:
             return 2, "", err.what
+
+    def _shown(self, option: str, name: str, more: list[str]) -> str:
+        link = self.net[name]
+        if option == "-n":
+            return hash_text(link.hashed[more[1]])
+        if option == "-x":
+            return table_text(link.channels["rx"], link.spread)
+        if option in PARAMS:
+            return params_text(option, link)
+        return self._features(name) if option == "-k" else self._channel_text(name)
 
     def _change(self, words: list[str]) -> tuple[int, str, str]:
         self._before_change(" ".join(words))
@@ -243,6 +333,12 @@ class FakeKernel(Access):
             out = self._set_features(words[2], words[3:])
         elif words[:2] == ["ethtool", "-L"]:
             self._set_channels(words[2], words[3:])
+        elif words[0] == "ethtool" and words[1].lower() in PARAMS:
+            self._set_params(words[1].lower(), self.net[words[2]], words[3:])
+        elif words[:2] == ["ethtool", "-N"]:
+            self.net[words[2]].hashed[words[4]] = words[5]
+        elif words[:2] == ["ethtool", "-X"]:
+            self._set_table(self.net[words[2]], words[3:])
         else:
             raise AssertionError(f"unknown command {words}")
         self._after_change()
@@ -387,13 +483,51 @@ class FakeKernel(Access):
     def _set_channels(self, name: str, words: list[str]) -> None:
         link = self.net[name]
         for kind, count in zip(words[::2], words[1::2]):
+            if kind == "rx" and link.table and max(link.table) >= int(count):
+                raise Refused("netlink error: requested channel counts are too low for existing indirection table")
             link.channels[kind] = int(count)
+            if kind == "rx":
+                link._irqs_anew()
             for key in list(link.masks):
                 queue = key.split("/")[0]
                 if queue.startswith(kind) and int(queue.split("-")[1]) >= int(count):
                     del link.masks[key]
 
+    @staticmethod
+    def _set_params(option: str, link: Link, words: list[str]) -> None:
+        target = PARAMS[option](link)
+        for name, value in zip(words[::2], words[1::2]):
+            assert name in target, name
+            if name == "rx-usecs" and target["adaptive-rx"] and "adaptive-rx" not in words:
+                raise Refused("netlink error: Invalid argument")
+            target[name] = value == "on" if value in ("on", "off") else int(value)
+
+    def _set_table(self, link: Link, words: list[str]) -> None:
+        if words == ["default"]:
+            link.table = None
+            return
+        numbers = [int(word) for word in words[1:]]
+        table = equal_table(16, numbers[0]) if words[0] == "equal" else weighted_table(16, numbers)
+        self._put_table(link, table)
+
+    @staticmethod
+    def _put_table(link: Link, table: list[int]) -> None:
+        if max(table) >= link.channels["rx"]:
+            raise Refused("Cannot set RX flow hash configuration: Invalid argument")
+        link.table = table
+
+    def device_ioctl(self, device: str, request: bytes) -> bytes:
+        numbers = struct.unpack(f"={len(request) // 4}I", request)
+        assert numbers[:2] == (0x39, len(numbers) - 2)
+        self._before_change("ioctl")
+        self._put_table(self.net[device], list(numbers[2:]))
+        self._after_change()
+        return request
+
     # As the real one, from the same parser
+
+    def told(self, argv: t.Sequence[str], *, where: str) -> str:
+        return self.run(argv, where=where)  # a test changes the host behind our back
 
     def links(self) -> dict[str, dict[str, t.Any]]:
         rows = parse_ip_json(json.dumps([self._link_row(name) for name in self.net]))

@@ -96,8 +96,6 @@ class Access:
         self._links: dict[str, dict[str, t.Any]] | None = None
         self._routes: list[dict[str, t.Any]] | None = None
         self._told: dict[tuple[str, ...], str] = {}
-        #: Options of ethtool that this version does not answer as JSON.
-        self.without_json: set[str] = set()
 
     # Files
 

@@ -10,11 +10,14 @@ from ansible_collections.fastpath.bench.plugins.module_utils._host import (
     cpufreq,
     cpuidle,
     ethtool,
+    irq,
     kernel_file,
     link,
+    nic_params,
     owners,
     queue,
     route,
+    rss,
     sysctl,
 )
 
@@ -22,6 +25,8 @@ KINDS = (
     *(sysctl.Sysctl, kernel_file.SysFile, kernel_file.ProcFile),
     *(link.Mtu, link.Up, link.Promisc, link.TxQueueLength, address.Addresses, route.Route),
     *(ethtool.Features, ethtool.ChannelCounts, queue.RpsMask, queue.XpsMask, queue.RpsFlowCount),
+    *(nic_params.Rings, nic_params.Coalesce, nic_params.FlowControl),
+    *(rss.HashFields, rss.IndirectionTable, irq.IrqAffinity),
     *(cpufreq.Governor, cpufreq.Tunables, cpufreq.SetSpeed, cpufreq.EnergyPreference, cpufreq.FrequencyLimits),
     *(cpufreq.Boost, cpufreq.PolicyBoost, cpufreq.UncoreLimits, cpuidle.IdleStates, owners.ServiceRunning),
 )

@@ -17,6 +17,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._host.access import
     tool_error,
 )
 from ansible_collections.fastpath.bench.plugins.module_utils._host.device import DeviceKnob
+from ansible_collections.fastpath.bench.plugins.module_utils._host.irq import IrqAffinity
 from ansible_collections.fastpath.bench.plugins.module_utils._host.knob import (
     RANK_FEATURES,
     RANK_QUEUES,
@@ -25,6 +26,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._host.knob import (
     register,
 )
 from ansible_collections.fastpath.bench.plugins.module_utils._host.queue import queue_knobs
+from ansible_collections.fastpath.bench.plugins.module_utils._host.rss import IndirectionTable
 
 _FEATURE_LINE = re.compile(r"(?P<indent>\s*)(?P<name>\S+): (?P<state>on|off)(?P<marks>( \[[^\]]*\])*)\s*")
 _TITLE = re.compile(r"Features for (.+):")
@@ -134,7 +136,7 @@ class Features(DeviceKnob):
         return RANK_FEATURES
 
     def _features(self) -> dict[str, Feature]:
-        return parse_features(self.access.run(["ethtool", "-k", self.device], where=self.device))
+        return parse_features(self.access.told(["ethtool", "-k", self.device], where=self.device))
 
     def read(self) -> Value:
         self.access.link(self.device)  # so that a missing interface is told in our words
@@ -273,7 +275,7 @@ class ChannelCounts(DeviceKnob):
 
     def _channels(self) -> Channels:
         self.access.link(self.device)
-        return parse_channels(self.access.run(["ethtool", "-l", self.device], where=self.device))
+        return parse_channels(self.access.told(["ethtool", "-l", self.device], where=self.device))
 
     def read(self) -> Value:
         return self._channels().now
@@ -300,8 +302,9 @@ class ChannelCounts(DeviceKnob):
             self.access.change(["ethtool", "-L", self.device, *words], where=self.device)
 
     def collateral(self, current: Value, desired: Value) -> list[Knob]:
-        """A queue that goes takes its masks along; some drivers reset those of all queues."""
-        return list(queue_knobs(self.access, self.device))
+        """A queue that goes takes its masks along; some drivers reset those of all, and ask for interrupts anew."""
+        queues = queue_knobs(self.access, self.device)
+        return [*queues, IndirectionTable(self.access, self.device), IrqAffinity(self.access, self.device)]
 
 
 def channel_access(access: Access, device: str) -> Channels | None:

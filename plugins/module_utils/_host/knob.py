@@ -44,6 +44,8 @@ SCOPES = ("net", "boot", "disk")
 #: before all of them and started after all of them.
 RANK_OWNERS_STOP = 5
 RANK_QUEUES = 10
+RANK_RINGS = 11
+RANK_RSS_TABLE = 12
 RANK_MTU = 20
 RANK_LINK = 30
 RANK_FEATURES = 40

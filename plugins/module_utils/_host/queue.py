@@ -31,6 +31,11 @@ from ansible_collections.fastpath.bench.plugins.module_utils._host.knob import (
 _QUEUE = re.compile(r"(rx|tx)-(\d+)")
 
 
+def power_of_two(count: int) -> int:
+    """The size that the kernel makes of one that is asked for: its flow tables are powers of two."""
+    return 1 << (count - 1).bit_length() if count > 0 else 0
+
+
 def queues_of(access: Access, device: str, direction: str) -> list[str]:
     """The names of an interface's queues in their order: rx-0, rx-1 … rx-10."""
     names = access.list_dir(os.path.join(access.sys, "class/net", device, "queues"))
@@ -147,6 +152,9 @@ class RpsFlowCount(_QueueKnob):
 
     def read(self) -> Value:
         return int(self._text())
+
+    def resolve(self, current: Value, wish: t.Any) -> Value:
+        return power_of_two(wish)
 
     def write(self, value: Value) -> None:
         self._put(str(value))

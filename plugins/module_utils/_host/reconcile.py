@@ -241,7 +241,7 @@ def _unsupported(outcome: Outcome, knob: Knob, err: BenchError) -> None:
     record = finding(
         "setting_unsupported",
         "warning",
-        f"{knob.kind} on {bearer}: {err.what}",
+        f"{knob.kind} {'not supported ' if isinstance(err, NotSupported) else ''}on {bearer}: {err.what}",
         err.remedy or "The measurement goes on without it",
     )
     outcome.findings.append({**record, "id": code, "kind": knob.kind, "where": bearer})

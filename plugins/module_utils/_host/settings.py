@@ -20,22 +20,48 @@ from ansible_collections.fastpath.bench.plugins.module_utils._host.connection im
 )
 from ansible_collections.fastpath.bench.plugins.module_utils._host.cpumask import parse_wish
 from ansible_collections.fastpath.bench.plugins.module_utils._host.ethtool import ChannelCounts, Features
+from ansible_collections.fastpath.bench.plugins.module_utils._host.irq import (
+    IrqAffinity,
+    IrqWish,
+    irqbalance_runs,
+    irqs_of,
+)
 from ansible_collections.fastpath.bench.plugins.module_utils._host.journal import Journal
 from ansible_collections.fastpath.bench.plugins.module_utils._host.knob import ABSENT, Knob
-from ansible_collections.fastpath.bench.plugins.module_utils._host.link import Mtu, Promisc, TxQueueLength, Up
+from ansible_collections.fastpath.bench.plugins.module_utils._host.link import (
+    Mtu,
+    Promisc,
+    TxQueueLength,
+    Up,
+)
+from ansible_collections.fastpath.bench.plugins.module_utils._host.nic_params import (
+    Coalesce,
+    FlowControl,
+    Rings,
+    param_name,
+)
+from ansible_collections.fastpath.bench.plugins.module_utils._host.owners import ServiceRunning
 from ansible_collections.fastpath.bench.plugins.module_utils._host.queue import (
     RpsFlowCount,
     RpsMask,
     XpsMask,
+    power_of_two,
     queues_of,
 )
 from ansible_collections.fastpath.bench.plugins.module_utils._host.reconcile import Outcome, Wish, finding, reconcile
 from ansible_collections.fastpath.bench.plugins.module_utils._host.restore import Restored, restore
 from ansible_collections.fastpath.bench.plugins.module_utils._host.route import Route, route_key
+from ansible_collections.fastpath.bench.plugins.module_utils._host.rss import (
+    FLOWS,
+    HashFields,
+    IndirectionTable,
+    TableWish,
+)
 from ansible_collections.fastpath.bench.plugins.module_utils._host.sysctl import Sysctl, expand, normal
 
 Params = t.Mapping[str, t.Any]
 _POLL_S = 0.02
+IRQBALANCE = "irqbalance.service"
 
 
 def common_spec() -> dict[str, t.Any]:
@@ -147,21 +173,45 @@ def tuning_wishes(access: Access, params: Params, *, check_mode: bool) -> list[W
             # Told once, by the reconciler, and not for each option.
             wishes.append(Wish(TxQueueLength(access, entry["name"]), entry.get("txqueuelen")))
             continue
-        wishes += [Wish(knob, wish, optional) for knob, wish in _tuning_of(access, entry)]
+        for knob, wish in _tuning_of(access, entry):
+            # An interface without interrupts is a warning in any case: most virtual ones have none.
+            without = isinstance(knob, IrqAffinity) and not irqs_of(access, knob.device)
+            wishes.append(Wish(knob, wish, optional or without))
+    if params.get("rps_sock_flow_entries") is not None:
+        size = power_of_two(params["rps_sock_flow_entries"])
+        wishes.append(Wish(Sysctl(access, "net/core/rps_sock_flow_entries"), size, optional))
+    if params.get("irqbalance") == "stopped":
+        wishes.append(Wish(ServiceRunning(access, IRQBALANCE), False, optional))
     return wishes
+
+
+def irq_findings(access: Access, params: Params) -> list[dict[str, t.Any]]:
+    """A warning when what was set may be moved away again."""
+    asked = [entry["name"] for entry in params["interfaces"] if entry.get("irq_cpus") is not None]
+    if not asked or params.get("irqbalance") == "stopped" or not irqbalance_runs(access):
+        return []
+    told = f"irqbalance runs, and may move the interrupts of {', '.join(asked)} to other CPUs"
+    return [finding("irqbalance_runs", "warning", told, "Set irqbalance to stopped; restore starts it again")]
 
 
 def _tuning_of(access: Access, entry: Params) -> t.Iterator[tuple[Knob, t.Any]]:
     name = entry["name"]
-    channels = {kind: count for kind, count in (entry.get("channels") or {}).items() if count is not None}
+    channels = _given(entry.get("channels"))
+    if entry.get("mtu_bytes") is not None:
+        yield Mtu(access, name), entry["mtu_bytes"]
     if channels:
         yield ChannelCounts(access, name), channels
-    if entry.get("features"):
-        yield Features(access, name), entry["features"]
-    if entry.get("txqueuelen") is not None:
-        yield TxQueueLength(access, name), entry["txqueuelen"]
-    if entry.get("promisc") is not None:
-        yield Promisc(access, name), entry["promisc"]
+    for option, params_of in (("rings", Rings), ("coalesce", Coalesce), ("flow_control", FlowControl)):
+        given = _given(entry.get(option))
+        if given:
+            yield params_of(access, name), {param_name(key): _setting(value) for key, value in given.items()}
+    features = _given(entry.get("features"))
+    if features:
+        yield Features(access, name), {key: _switch(value, f"{name}: {key}") for key, value in features.items()}
+    yield from _spreading_of(access, entry)
+    for option, plain in (("txqueuelen", TxQueueLength), ("promisc", Promisc)):
+        if entry.get(option) is not None:
+            yield plain(access, name), entry[option]
     for option, cls in (("rps", RpsMask), ("xps", XpsMask)):
         if entry.get(option) is not None:
             queues = _queues(access, name, cls.direction, channels)
@@ -170,6 +220,48 @@ def _tuning_of(access: Access, entry: Params) -> t.Iterator[tuple[Knob, t.Any]]:
     if entry.get("rps_flow_count") is not None:
         for queue in _queues(access, name, "rx", channels):
             yield RpsFlowCount(access, f"{name}/rx-{queue}"), entry["rps_flow_count"]
+
+
+def _spreading_of(access: Access, entry: Params) -> t.Iterator[tuple[Knob, t.Any]]:
+    """What the hardware itself spreads: by hash to queues, and their interrupts to CPUs."""
+    name = entry["name"]
+    for flow, fields in (entry.get("rss_hash") or {}).items():
+        if flow not in FLOWS:
+            raise BenchError(
+                f"{flow!r} is not a kind of flow", where=name, remedy=f"Use {', '.join(FLOWS)}", code="bad_value"
+            )
+        yield HashFields(access, f"{name}/{flow}"), str(fields)
+    queues, weights = entry.get("rss_queues"), entry.get("rss_weights")
+    if queues is not None and weights is not None:
+        raise BenchError("rss_queues and rss_weights contradict each other", where=name, code="contradiction")
+    if queues is not None or weights is not None:
+        yield IndirectionTable(access, name), TableWish(queues, tuple(weights or ()))
+    if entry.get("irq_cpus") is not None:
+        yield IrqAffinity(access, name), IrqWish(parse_wish(entry["irq_cpus"]), bool(entry.get("irq_spread")))
+
+
+def _given(options: Params | None) -> dict[str, t.Any]:
+    """The suboptions that were given at all."""
+    return {name: value for name, value in (options or {}).items() if value is not None}
+
+
+_ON = ("on", "yes", "true")
+_OFF = ("off", "no", "false")
+
+
+def _setting(value: t.Any) -> t.Any:
+    """A value of a free mapping: YAML and the command line write numbers and switches in many ways."""
+    text = str(value).lower()
+    if isinstance(value, bool) or text in _ON + _OFF:
+        return text in _ON
+    return int(text) if text.isdigit() else value
+
+
+def _switch(value: t.Any, where: str) -> bool:
+    state = _setting(value)
+    if not isinstance(state, bool):
+        raise BenchError(f"{value!r} is neither on nor off", where=where, code="bad_value")
+    return state
 
 
 def _queues(access: Access, name: str, direction: str, channels: t.Mapping[str, int]) -> list[int]:

@@ -18,10 +18,12 @@ from hypothesis import strategies as st
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._host.all_kinds import KINDS
 from ansible_collections.fastpath.bench.plugins.module_utils._host.cpumask import format_mask
+from ansible_collections.fastpath.bench.plugins.module_utils._host.irq import IrqWish
 from ansible_collections.fastpath.bench.plugins.module_utils._host.journal import Journal, Surroundings
 from ansible_collections.fastpath.bench.plugins.module_utils._host.knob import ABSENT, make
 from ansible_collections.fastpath.bench.plugins.module_utils._host.reconcile import Wish, reconcile
 from ansible_collections.fastpath.bench.plugins.module_utils._host.restore import restore
+from ansible_collections.fastpath.bench.plugins.module_utils._host.rss import TableWish
 from ansible_collections.fastpath.bench.tests.unit.fake_kernel import FakeKernel, Killed
 
 HERE = Surroundings("boot-1", "cookie:1")
@@ -51,6 +53,7 @@ def _route(family: int, device: str, gone: bool) -> tuple[str, str, t.Any]:
     return "route", f"{family} main {dst} {metric}", ABSENT if gone else {"via": GATEWAYS[family], "dev": device}
 
 
+RING = st.sampled_from([64, 256, 4096])
 WISHES = st.one_of(
     st.tuples(st.just("link.mtu"), DEVICES, st.sampled_from([1000, 1400, 1500, 9000])),
     st.tuples(st.just("link.up"), DEVICES, st.booleans()),
@@ -68,7 +71,39 @@ WISHES = st.one_of(
         st.tuples(DEVICES, st.integers(0, 3)),
         st.frozensets(st.integers(0, 3)),
     ).map(lambda w: (w[0], f"{w[1][0]}/{'rx' if w[0] == 'queue.rps' else 'tx'}-{w[1][1]}", w[2])),
-    st.tuples(st.just("queue.rps_flow_cnt"), st.just("eth1/rx-0"), st.sampled_from([0, 4096])),
+    st.tuples(st.just("queue.rps_flow_cnt"), st.just("eth1/rx-0"), st.sampled_from([0, 4096, 5000])),
+    st.tuples(st.just("rings"), DEVICES, st.fixed_dictionaries({}, optional={"rx": RING, "tx": RING})),
+    st.tuples(
+        st.just("coalesce"),
+        DEVICES,
+        st.one_of(
+            st.fixed_dictionaries({"adaptive-rx": st.just(False)}, optional={"rx-usecs": st.integers(0, 9)}),
+            st.sampled_from([{"adaptive-rx": True}, {"tx-usecs": 5}, {"rx-usecs": 7}]),
+        ),
+    ),
+    st.tuples(
+        st.just("flow_control"),
+        DEVICES,
+        st.dictionaries(st.sampled_from(["autoneg", "rx", "tx"]), st.booleans(), min_size=1),
+    ),
+    st.tuples(
+        st.just("rss.hash"),
+        st.sampled_from(["eth1/tcp4", "eth1/udp4", "eth2/udp4"]),
+        st.sampled_from(["", "sd", "sdfn", "fnds"]),
+    ),
+    st.tuples(
+        st.just("rss.table"),
+        DEVICES,
+        st.one_of(
+            st.builds(TableWish, equal=st.integers(1, 4)),
+            st.builds(TableWish, weights=st.tuples(st.integers(0, 3), st.integers(1, 3), st.integers(0, 2))),
+        ),
+    ),
+    st.tuples(
+        st.just("irq.affinity"),
+        DEVICES,
+        st.builds(IrqWish, st.frozensets(st.integers(0, 3), min_size=1), st.booleans()),
+    ),
     st.tuples(st.just("sysctl"), st.sampled_from(PARAMS), st.sampled_from([0, 1, 2])),
     st.tuples(st.just("sysctl"), st.just("net/ipv4/reserved"), st.sampled_from(["", "80-90"])),
     st.tuples(
