@@ -157,6 +157,8 @@ class PointSummary:
     reason: str | None = "never run"
     #: Repetitions that were measured and not collected.
     waiting: int = 0
+    #: Files of trials that could not be read.
+    unreadable: int = 0
     trials: list[TrialRow] = dataclasses.field(default_factory=list)
     metrics: dict[str, MetricSummary] = dataclasses.field(default_factory=dict)
     values: list[float] = dataclasses.field(default_factory=list)
@@ -351,6 +353,8 @@ class _Gathered:
     def add(self, trial: t.Mapping[str, t.Any] | Unreadable) -> None:
         if isinstance(trial, Unreadable):
             self.unreadable.append((f"trials/{trial.name.filename}", trial.why))
+            if trial.name.point_id in self.points:
+                self.points[trial.name.point_id].unreadable += 1
             return
         point = self.points.get(trial["point_id"])
         if point is None:
@@ -442,6 +446,8 @@ def _state(point: PointSummary) -> tuple[str, str | None]:
 
 
 def _why_missing(point: PointSummary, missing: int) -> str:
+    if point.unreadable:
+        return f"{min(point.unreadable, missing)} measured, and the file cannot be read (unreadable_trial)"
     if not point.waiting:
         return "never run"
     return f"{min(point.waiting, missing)} measured and not collected yet: resume the run"

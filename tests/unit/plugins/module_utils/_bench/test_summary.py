@@ -202,6 +202,9 @@ def test_a_truncated_trial_is_a_finding_and_not_fatal(stored):
     assert f"trials/{KERNEL}-r2-a1.json: not whole JSON" in noticed.evidence[0]
     assert summary.noticed[0] is noticed
     assert summary.by_id(KERNEL).status == "partial"
+    # it was measured, so it does not count as never run
+    assert "the file cannot be read" in summary.by_id(KERNEL).reason
+    assert "never run" not in summary.by_id(KERNEL).reason
 
 
 # -- differences --------------------------------------------------------------------------------------------------
