@@ -13,6 +13,8 @@ author:
   - fastpath.bench contributors (@fastpath)
 description:
   - Runs commands in a lab host that M(fastpath.bench.lab) built, as root, by entering the host's namespaces.
+  - A host of kind C(vm) is reached by P(ansible.builtin.ssh#connection), with the key, the host key and the way to it
+    that the lab has for it.
   - The host is found by its name and the lab's; the inventory holds no process number or other state.
   - On a controller that is not run by root, C(sudo -n) is used.
 options:
@@ -60,6 +62,7 @@ all:
     server:
 """
 
+import contextlib
 import json
 import os
 import shlex
@@ -71,6 +74,7 @@ import typing as t
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError, AnsibleFileNotFound
 from ansible.plugins.connection import ConnectionBase
+from ansible.plugins.loader import connection_loader
 from ansible.utils.display import Display
 
 from ansible_collections.fastpath.bench.plugins.module_utils._lab.machine import Process
@@ -95,8 +99,12 @@ SUDO_REFUSALS = (b"sudo: a password is required", b"not in the sudoers file", b"
 DYING_S = 0.3
 
 
+#: Until when a guest must have taken a connection; one in software is slow.
+SSH_TIMEOUT_S = 60
+
+
 class Connection(ConnectionBase):
-    """Commands and files by way of nsenter."""
+    """Commands and files by way of nsenter, or of ssh for a virtual machine."""
 
     transport = "fastpath.bench.lab"
     has_pipelining = True
@@ -108,6 +116,8 @@ class Connection(ConnectionBase):
     _init: Process
     _cgroup: str
     _withheld: list[int]
+    #: The connection that does the work when the host is a virtual machine.
+    _ssh: ConnectionBase | None = None
 
     def _connect(self) -> Connection:
         if not self._connected:
@@ -119,7 +129,7 @@ class Connection(ConnectionBase):
         return self
 
     def _option(self, name: str) -> str:
-        return str(t.cast("t.Any", self).get_option(name))
+        return str(self._option_raw(name))
 
     def _find(self) -> None:
         path = LabNames(self._lab).init_file(self._host)
@@ -131,9 +141,37 @@ class Connection(ConnectionBase):
                 f"host {self._host} of lab {self._lab} is not up. Run the playbook fastpath.bench.lab_up."
             ) from None
         self._init = Process(record["pid"], record["start_ticks"])
-        self._cgroup = record["cgroup"]
-        self._withheld = record["withheld"]
         self._check_alive("has died")
+        if record.get("kind") == "vm":
+            self._ssh = self._make_ssh()
+        else:
+            self._ssh = None
+            self._cgroup = record["cgroup"]
+            self._withheld = record["withheld"]
+
+    def _make_ssh(self) -> ConnectionBase:
+        names = LabNames(self._lab)
+        made = connection_loader.get("ansible.builtin.ssh", self._play_context)
+        options: dict[str, t.Any] = {
+            "host": self._host,
+            "remote_user": "root",
+            # The lab's own ssh knows the way, the key and the host key.
+            "ssh_executable": names.ssh_script(self._host),
+            "ssh_args": "-C -o ControlMaster=auto -o ControlPersist=60s",
+            "ssh_transfer_method": "piped",
+            "pipelining": self._option_raw("pipelining"),
+            "timeout": SSH_TIMEOUT_S,
+        }
+        if os.geteuid() == 0:
+            # The socket goes with the host.
+            options["control_path_dir"] = names.host_folder(self._host)
+        made.set_options(direct=options)
+        if self.become is not None:
+            made.set_become_plugin(self.become)
+        return t.cast("ConnectionBase", made)
+
+    def _option_raw(self, name: str) -> t.Any:
+        return t.cast("t.Any", self).get_option(name)
 
     def _check_alive(self, how: str) -> None:
         if not self._init.alive():
@@ -185,13 +223,29 @@ class Connection(ConnectionBase):
         if os.geteuid() != 0 and any(word in err for word in SUDO_REFUSALS):
             raise AnsibleConnectionFailure(f"entering a lab host needs root: {err.decode('utf-8', 'replace').strip()}")
 
+    @contextlib.contextmanager
+    def _telling_death(self) -> t.Iterator[None]:
+        """Say that the host is gone rather than what ssh makes of it."""
+        try:
+            yield
+        except AnsibleConnectionFailure:
+            self._check_alive("died while a command ran")
+            raise
+
     def exec_command(self, cmd: str, in_data: bytes | None = None, sudoable: bool = True) -> tuple[int, bytes, bytes]:
         self._connect()
+        if self._ssh is not None:
+            with self._telling_death():
+                return t.cast("tuple[int, bytes, bytes]", self._ssh.exec_command(cmd, in_data, sudoable))
         display.vvv(f"EXEC {cmd}", host=self._host)
         return self._run(cmd, data=in_data or b"")
 
     def put_file(self, in_path: str, out_path: str) -> None:
         self._connect()
+        if self._ssh is not None:
+            with self._telling_death():
+                self._ssh.put_file(in_path, out_path)
+            return
         display.vvv(f"PUT {in_path} TO {out_path}", host=self._host)
         try:
             with open(in_path, "rb") as source:
@@ -203,6 +257,10 @@ class Connection(ConnectionBase):
 
     def fetch_file(self, in_path: str, out_path: str) -> None:
         self._connect()
+        if self._ssh is not None:
+            with self._telling_death():
+                self._ssh.fetch_file(in_path, out_path)
+            return
         display.vvv(f"FETCH {in_path} TO {out_path}", host=self._host)
         with open(out_path, "wb") as target:
             code, _out, err = self._run(f"cat {shlex.quote(in_path)}", stdout=target)
@@ -211,8 +269,17 @@ class Connection(ConnectionBase):
 
     def reset(self) -> None:
         """Look for the host anew: it may have been started again."""
+        if self._ssh is not None:
+            t.cast("t.Any", self._ssh).reset()
         self.close()
         self._connect()
 
+    def set_become_plugin(self, plugin: t.Any) -> None:
+        super().set_become_plugin(plugin)
+        if self._ssh is not None:
+            self._ssh.set_become_plugin(plugin)
+
     def close(self) -> None:
+        if self._ssh is not None:
+            self._ssh.close()
         self._connected = False

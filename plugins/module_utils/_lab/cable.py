@@ -33,6 +33,11 @@ LONG_NAMES = {
     "rxhash": "receive-hashing",
 }
 
+#: Devices of the lab's own begin so; no interface of a topology does.
+OWN_PREFIX = "_"
+#: What the end of a cable in a virtual machine's namespace is called when it leads to the guest's card.
+JOINED = "fastpath-lab: joined"
+
 
 def make_netns(names: LabNames, node: str) -> None:
     machine.run(["ip", "netns", "add", names.netns(node)])
@@ -99,14 +104,16 @@ def find_ends(names: LabNames, nodes: t.Mapping[str, NodeLinks]) -> dict[str, Fo
     ends: dict[str, FoundEnd] = {}
     for node, found in nodes.items():
         for link in found.links:
-            if link["ifname"] in ("lo", BRIDGE_DEVICE):
+            if link["ifname"] in ("lo", BRIDGE_DEVICE) or link["ifname"].startswith(OWN_PREFIX):
                 continue
             peer = None
             other = names.node_of_netns(found.netns_by_id.get(link.get("link_netnsid", -1), ""))
             name = by_index.get((other or "", link.get("link_index", 0)))
             if name is not None and link.get("linkinfo", {}).get("info_kind") == "veth":
                 peer = f"{other}:{name}"
-            ends[f"{node}:{link['ifname']}"] = FoundEnd(peer, link.get("num_rx_queues", 1))
+            ends[f"{node}:{link['ifname']}"] = FoundEnd(
+                peer, link.get("num_rx_queues", 1), joined=link.get("ifalias") == JOINED
+            )
     return ends
 
 
@@ -122,7 +129,7 @@ def lay_command(names: LabNames, cable: Cable) -> str:
     return f"link add {end(cable.a)} type veth peer {end(cable.b)}\n"
 
 
-def lay(names: LabNames, cables: t.Sequence[Cable], bridges: t.Container[str]) -> None:
+def lay(names: LabNames, cables: t.Sequence[Cable], bridges: t.Container[str], machines: t.Container[str] = ()) -> None:
     if not cables:
         return
     machine.run(["ip", "-batch", "-"], stdin="".join(lay_command(names, cable) for cable in cables))
@@ -133,11 +140,29 @@ def lay(names: LabNames, cables: t.Sequence[Cable], bridges: t.Container[str]) -
     for node, ends in by_node.items():
         lines = []
         for end in ends:
-            if node in bridges:
+            if node in bridges or node in machines:
                 lines.append(f"link set {end.interface} addrgenmode none")
+            if node in bridges:
                 lines.append(f"link set {end.interface} master {BRIDGE_DEVICE}")
             lines.append(f"link set {end.interface} up")
         machine.run(["ip", "-n", names.netns(node), "-batch", "-"], stdin="\n".join(lines) + "\n")
+
+
+def join(names: LabNames, node: str, interface: str, device: str) -> None:
+    """Let all frames pass between a cable's end and another device of the namespace, whatever they are."""
+    netns = names.netns(node)
+    # A card outlives its cable, and with it the way to the cable before.
+    machine.run(["tc", "-n", netns, "qdisc", "del", "dev", device, "ingress"], check=False)
+    lines = []
+    for one, other in ((interface, device), (device, interface)):
+        lines.append(f"qdisc add dev {one} ingress")
+        lines.append(
+            f"filter add dev {one} parent ffff: protocol all u32 match u32 0 0"
+            f" action mirred egress redirect dev {other}"
+        )
+    machine.run(["tc", "-n", netns, "-batch", "-"], stdin="\n".join(lines) + "\n")
+    # Said last: an end without the word is laid anew.
+    machine.run(["ip", "-n", netns, "link", "set", interface, "alias", JOINED])
 
 
 def cut(names: LabNames, end_key: str) -> None:

@@ -81,10 +81,8 @@ def nspawn_command(names: LabNames, host: str, root: str) -> list[str]:
     ]
 
 
-def start_script(names: LabNames, host: str, site: Site, layers: t.Sequence[str]) -> str:
-    """What runs in a mount namespace of its own, so that a host's mounts end with its last process."""
-    folder = names.host_folder(host)
-    root = f"{folder}/root"
+def script_head(names: LabNames, host: str, site: Site) -> list[str]:
+    """How each script begins that becomes a host."""
     quote = shlex.quote
     lines = [
         "#!/bin/sh",
@@ -96,6 +94,15 @@ def start_script(names: LabNames, host: str, site: Site, layers: t.Sequence[str]
         # First of all: whatever comes later can be found and killed by the control group.
         lines.append(f"echo $$ >{quote(cgroup(names, host, site))}/cgroup.procs")
         lines += [f"echo $$ >{quote(top)}/cgroup.procs || :" for top in machine.cgroup_v1_roots(site.mounts)]
+    return lines
+
+
+def start_script(names: LabNames, host: str, site: Site, layers: t.Sequence[str]) -> str:
+    """What runs in a mount namespace of its own, so that a host's mounts end with its last process."""
+    folder = names.host_folder(host)
+    root = f"{folder}/root"
+    quote = shlex.quote
+    lines = script_head(names, host, site)
     if site.cgroup_root != "/sys/fs/cgroup":
         lines += ["umount --recursive /sys/fs/cgroup", "mount -t cgroup2 cgroup2 /sys/fs/cgroup"]
     lines += [
@@ -124,12 +131,20 @@ def start(names: LabNames, host: str, site: Site) -> subprocess.Popen[bytes] | N
     folder = names.host_folder(host)
     os.makedirs(f"{folder}/root", exist_ok=True)
     layers = disk.prepare(f"{folder}/disk", host, site.mounts)
-    script = names.start_script(host)
-    with open(script, "w", encoding="utf-8") as target:
-        target.write(start_script(names, host, site, layers))
     with open(names.console_log(host), "w", encoding="utf-8"):
         pass  # of the last boot only
-    argv = ["unshare", "--mount", "--propagation", "slave", "--", "/bin/sh", script]
+    script = start_script(names, host, site, layers)
+    return set_going(names, host, site, script, prefix=("unshare", "--mount", "--propagation", "slave", "--"))
+
+
+def set_going(
+    names: LabNames, host: str, site: Site, script: str, *, prefix: t.Sequence[str] = ()
+) -> subprocess.Popen[bytes] | None:
+    """Run a host's script in its control group; it outlives this call. Returns nothing where systemd looks after it."""
+    path = names.start_script(host)
+    with open(path, "w", encoding="utf-8") as target:
+        target.write(script)
+    argv = [*prefix, "/bin/sh", path]
     if site.under_systemd:
         machine.run(
             [
@@ -169,15 +184,15 @@ def wait_ready(
                 _write_init_file(names, host, init, site)
                 ready[host] = init
             elif starter is not None and starter.poll() is not None:
-                raise _failed(names, host, f"ended with {starter.returncode} while it started")
+                raise failed(names, host, f"ended with {starter.returncode} while it started")
             elif time.monotonic() > deadline:
-                raise _failed(names, host, f"is not up after {BOOT_TIMEOUT_S:.0f} s")
+                raise failed(names, host, f"is not up after {BOOT_TIMEOUT_S:.0f} s")
         if len(ready) < len(hosts):
             time.sleep(POLL_S)
     return ready
 
 
-def _failed(names: LabNames, host: str, how: str) -> LabError:
+def failed(names: LabNames, host: str, how: str) -> LabError:
     try:
         with open(names.console_log(host), encoding="utf-8", errors="replace") as log:
             tail = log.read()[-2000:].strip()
@@ -199,6 +214,10 @@ def _write_init_file(names: LabNames, host: str, init: Process, site: Site) -> N
         "cgroup": leaf,
         "withheld": machine.withheld_capabilities(init.pid),
     }
+    write_init_record(names, host, record)
+
+
+def write_init_record(names: LabNames, host: str, record: t.Mapping[str, t.Any]) -> None:
     path = names.init_file(host)
     with open(path + ".new", "w", encoding="utf-8") as target:
         json.dump(record, target)

@@ -39,13 +39,17 @@ def run(argv: t.Sequence[str], *, stdin: str | None = None, check: bool = True) 
         raise LabError(error.what, remedy=error.remedy, code=error.code) from error
 
 
+def has_tool(name: str) -> bool:
+    return command.find_program(name) is not None
+
+
 def preflight() -> None:
     """Refuse early, with one line, what cannot work later."""
     if os.geteuid() != 0:
         raise LabError(
             "a lab needs root: it makes namespaces and mounts", remedy="Run it with sudo or become", code="not_root"
         )
-    missing = [tool for tool in TOOLS if command.find_program(tool) is None]
+    missing = [tool for tool in TOOLS if not has_tool(tool)]
     if missing:
         packages = sorted({TOOLS[tool] for tool in missing})
         raise LabError(
@@ -230,6 +234,15 @@ def process(pid: int) -> Process | None:
     fields = text.rpartition(")")[2].split()
     gone = fields[0] in "ZX" or int(fields[6]) & PF_EXITING
     return None if gone else Process(pid, int(fields[19]))
+
+
+def command_name(pid: int) -> str:
+    """A process's name; nothing when it is gone."""
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as comm:
+            return comm.read().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def is_init(pid: int) -> bool:

@@ -14,7 +14,7 @@ import time
 import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.paths import LAB_DIR
-from ansible_collections.fastpath.bench.plugins.module_utils._lab import cable, launch, machine
+from ansible_collections.fastpath.bench.plugins.module_utils._lab import cable, guest, image, launch, machine
 from ansible_collections.fastpath.bench.plugins.module_utils._lab.machine import LabError
 from ansible_collections.fastpath.bench.plugins.module_utils._lab.names import NETNS_DIR, LabNames
 from ansible_collections.fastpath.bench.plugins.module_utils._lab.plan import (
@@ -30,10 +30,12 @@ from ansible_collections.fastpath.bench.plugins.module_utils._lab.topology impor
     BRIDGE_DEVICE,
     KIND_BRIDGE,
     KIND_LINUX,
+    KIND_VM,
     Topology,
 )
 
 LOCK_TIMEOUT_S = 120.0
+HOST_KINDS = (KIND_LINUX, KIND_VM)
 
 
 class Lab:
@@ -47,10 +49,13 @@ class Lab:
 
     def present(self, topology: Topology) -> dict[str, t.Any]:
         machine.preflight()
+        recipes = self._recipes(topology)
+        specs = {node.name: guest.spec(topology, node, recipes[node.name].key) for node in topology.of_kind(KIND_VM)}
+        as_data = {name: spec.as_data() for name, spec in specs.items()}
         with self._locked():
             site = launch.survey()
             found = self._look(site)
-            todo = plan(found, topology)
+            todo = plan(found, topology, as_data)
             before = describe(found)
             if self.check_mode:
                 return {
@@ -61,9 +66,11 @@ class Lab:
                     **before,
                 }
             if todo.changed:
-                self._apply(todo, found, topology, site)
+                for key in todo.build:
+                    image.build(next(recipe for recipe in recipes.values() if recipe.key == key))
+                self._apply(todo, found, topology, site, specs)
                 found = self._look(site)
-                left = plan(found, topology)
+                left = plan(found, topology, as_data)
                 if left.changed:
                     raise LabError(
                         f"not as asked after all steps: {'; '.join(left.steps())}",
@@ -72,6 +79,13 @@ class Lab:
                     )
             after = describe(found)
             return {"changed": todo.changed, "steps": todo.steps(), "before": before, "after": after, **after}
+
+    def _recipes(self, topology: Topology) -> dict[str, image.Recipe]:
+        """What each virtual machine's image is made of."""
+        machines = topology.of_kind(KIND_VM)
+        if machines:
+            guest.preflight()
+        return {node.name: image.recipe(node.packages) for node in machines}
 
     def absent(self) -> dict[str, t.Any]:
         machine.preflight()
@@ -122,9 +136,13 @@ class Lab:
             if node in state["bridges"]:
                 up = netns and any(link["ifname"] == BRIDGE_DEVICE for link in links[node].links)
                 nodes[node] = FoundNode(KIND_BRIDGE, RUNNING if up else DEAD)
+            elif node in state["machines"]:
+                host_state = self._guest_state(node, site) if netns else DEAD
+                nodes[node] = FoundNode(KIND_VM, host_state, guest.read_spec(self.names, node))
             else:
                 nodes[node] = FoundNode(KIND_LINUX, self._host_state(node, site) if netns else DEAD)
-        return Found(nodes, cable.find_ends(self.names, links), frozenset(state["ends"]), state["applied"])
+        ends = cable.find_ends(self.names, links)
+        return Found(nodes, ends, frozenset(state["ends"]), state["applied"], frozenset(image.keys()))
 
     def _host_state(self, host: str, site: launch.Site) -> str:
         init = launch.find_init(self.names, host, site)
@@ -135,8 +153,14 @@ class Lab:
             return RUNNING
         return BOOTING
 
+    def _guest_state(self, host: str, site: launch.Site) -> str:
+        found = guest.find(self.names, host, site)
+        if found is None or not machine.same_file(f"/proc/{found.pid}/ns/net", self.names.netns_file(host)):
+            return DEAD
+        return RUNNING if guest.is_ready(self.names, host, found) else BOOTING
+
     def _read_state(self) -> dict[str, t.Any]:
-        empty: dict[str, t.Any] = {"bridges": [], "ends": [], "applied": {}}
+        empty: dict[str, t.Any] = {"bridges": [], "machines": [], "ends": [], "applied": {}}
         try:
             with open(self.names.state_file, encoding="utf-8") as source:
                 return {**empty, **json.load(source)}
@@ -151,35 +175,56 @@ class Lab:
 
     # -- changing ------------------------------------------------------------------------------------------
 
-    def _apply(self, todo: Plan, found: Found, topology: Topology, site: launch.Site) -> None:
+    def _apply(
+        self,
+        todo: Plan,
+        found: Found,
+        topology: Topology,
+        site: launch.Site,
+        specs: t.Mapping[str, guest.Spec],
+    ) -> None:
         names = self.names
         self._mount_folder()
         bridges = [node.name for node in topology.of_kind(KIND_BRIDGE)]
+        kinds = {"bridges": bridges, "machines": sorted(specs)}
         wanted_ends = {end.key: end for each in topology.cables for end in each.ends}
         touched = {end.key for each in todo.lay for end in each.ends} | {end.key for end in todo.set}
         applied = {key: value for key, value in found.applied.items() if key in wanted_ends and key not in touched}
         # What is about to be made is written down before it is made.
-        self._write_state(bridges=bridges, ends=sorted({*found.known_ends, *wanted_ends}), applied=applied)
+        self._write_state(**kinds, ends=sorted({*found.known_ends, *wanted_ends}), applied=applied)
 
         for key in todo.cut:
             cable.cut(names, key)
         for node in todo.remove:
             self._remove_node(node, site, keep_disk=False)
+        started: dict[str, t.Any] = {}
         for node in (*todo.make_bridge, *todo.start):
             self._remove_node(node, site, keep_disk=True)
-            cable.make_netns(names, node)
-        started = {host: launch.start(names, host, site) for host in todo.start}
+            if node in specs:
+                guest.make_namespace(names, node, specs[node])
+            else:
+                cable.make_netns(names, node)
+        # Virtual machines first: they need the longest.
+        for host in sorted(todo.start, key=lambda name: name not in specs):
+            if host in specs:
+                started[host] = guest.start(names, host, specs[host], site)
+            else:
+                started[host] = launch.start(names, host, site)
         started.update(dict.fromkeys(todo.wait))
         for node in todo.make_bridge:
             cable.make_bridge(names, node)
-        cable.lay(names, todo.lay, bridges)
-        # A fresh cable has its MTU; what else is asked for differs from end to end.
+        cable.lay(names, todo.lay, bridges, specs)
+        for host, spec in specs.items():
+            guest.join(names, host, spec, {end.interface for each in todo.lay for end in each.ends if end.node == host})
+        # A fresh cable has its MTU; what else is asked for differs from end to end. A guest sets its own cards.
         fresh = [end for each in todo.lay for end in each.ends if end.offloads]
         for end in (*fresh, *todo.set):
-            cable.set_end(names, end)
-        launch.wait_ready(names, started, site)
+            if end.node not in specs:
+                cable.set_end(names, end)
+        launch.wait_ready(names, {host: each for host, each in started.items() if host not in specs}, site)
+        guest.wait_ready(names, {host: each for host, each in started.items() if host in specs}, site)
         applied = {key: end.settings() for key, end in wanted_ends.items()}
-        self._write_state(bridges=bridges, ends=sorted(wanted_ends), applied=applied)
+        self._write_state(**kinds, ends=sorted(wanted_ends), applied=applied)
 
     def _mount_folder(self) -> None:
         folder = self.names.folder
@@ -262,7 +307,7 @@ def describe(found: Found) -> dict[str, t.Any]:
     """A lab as found, for the module's result and its diff."""
     cables = sorted({tuple(sorted((key, end.peer))) for key, end in found.ends.items() if end.peer})
     return {
-        "hosts": {name: node.state for name, node in sorted(found.nodes.items()) if node.kind == KIND_LINUX},
+        "hosts": {name: node.state for name, node in sorted(found.nodes.items()) if node.kind in HOST_KINDS},
         "bridges": [name for name, node in sorted(found.nodes.items()) if node.kind == KIND_BRIDGE],
         "cables": [{"endpoints": list(ends), "queues": found.ends[ends[0]].queues} for ends in cables],
     }
@@ -271,7 +316,7 @@ def describe(found: Found) -> dict[str, t.Any]:
 def describe_wanted(topology: Topology) -> dict[str, t.Any]:
     cables = sorted((tuple(sorted(end.key for end in each.ends)), each.a.queues) for each in topology.cables)
     return {
-        "hosts": {node.name: RUNNING for node in topology.of_kind(KIND_LINUX)},
+        "hosts": {node.name: RUNNING for node in topology.nodes if node.kind in HOST_KINDS},
         "bridges": [node.name for node in topology.of_kind(KIND_BRIDGE)],
         "cables": [{"endpoints": list(ends), "queues": queues} for ends, queues in cables],
     }

@@ -63,6 +63,34 @@ class LabNames:
     def start_script(self, host: str) -> str:
         return f"{self.host_folder(host)}/start.sh"
 
+    # -- of virtual machines
+
+    def spec_file(self, host: str) -> str:
+        return f"{self.host_folder(host)}/spec.json"
+
+    def ready_file(self, host: str) -> str:
+        """What the guest says on its second serial line."""
+        return f"{self.host_folder(host)}/ready"
+
+    @property
+    def key_file(self) -> str:
+        """The lab's private key to its guests."""
+        return f"{self.folder}/id_ed25519"
+
+    def host_key_file(self, host: str) -> str:
+        return f"{self.host_folder(host)}/host_key"
+
+    def known_hosts(self, host: str) -> str:
+        return f"{self.host_folder(host)}/known_hosts"
+
+    def ssh_config(self, host: str) -> str:
+        return f"{self.host_folder(host)}/ssh_config"
+
+    def ssh_script(self, host: str) -> str:
+        return f"{self.host_folder(host)}/ssh"
+
+    # -- of systemd-nspawn and systemd
+
     def machine(self, host: str) -> str:
         """The machine name that systemd-nspawn is given; it takes no underscore."""
         return self.netns(host).replace("_", ".")

@@ -22,6 +22,8 @@ class FoundNode:
 
     kind: str
     state: str
+    #: What a virtual machine was started as.
+    spec: dict[str, t.Any] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,6 +32,8 @@ class FoundEnd:
 
     peer: str | None
     queues: int
+    #: In a virtual machine's namespace: whether it leads to the guest's card.
+    joined: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,11 +46,15 @@ class Found:
     known_ends: frozenset[str] = frozenset()
     #: What was last set on an end. A role may have changed it since: that is the host's own affair.
     applied: dict[str, dict[str, t.Any]] = dataclasses.field(default_factory=dict)
+    #: The images that are there already, by key.
+    images: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
     remove: tuple[str, ...] = ()
+    #: Images of virtual machines, by key.
+    build: tuple[str, ...] = ()
     make_bridge: tuple[str, ...] = ()
     start: tuple[str, ...] = ()
     #: Hosts that were seen booting: only to be waited for.
@@ -62,6 +70,7 @@ class Plan:
     def steps(self) -> list[str]:
         """The plan in words, one step a line."""
         return [
+            *(f"build image {key}" for key in self.build),
             *(f"remove node {name}" for name in self.remove),
             *(f"cut cable at {key}" for key in self.cut),
             *(f"make bridge {name}" for name in self.make_bridge),
@@ -72,15 +81,27 @@ class Plan:
         ]
 
 
-def plan(found: Found, wanted: Topology) -> Plan:
-    """The steps from ``found`` to ``wanted``; what is right already stays as it is."""
+def plan(found: Found, wanted: Topology, specs: t.Mapping[str, dict[str, t.Any]] | None = None) -> Plan:
+    """The steps from ``found`` to ``wanted``; what is right already stays as it is.
+
+    :param specs: what each virtual machine is to be like. A running one that differs is started anew on its disk; on
+        another image it gets another disk.
+    """
+    specs = specs or {}
     kinds = {node.name: node.kind for node in wanted.nodes}
-    remove = [name for name, node in found.nodes.items() if kinds.get(name) != node.kind]
+    remove = [
+        name
+        for name, node in found.nodes.items()
+        if kinds.get(name) != node.kind or (node.spec and _differs(node.spec, specs[name], "image"))
+    ]
     make_bridge: list[str] = []
     start: list[str] = []
     wait: list[str] = []
     for node in wanted.nodes:
-        state = DEAD if node.name in remove or node.name not in found.nodes else found.nodes[node.name].state
+        there = found.nodes.get(node.name)
+        state = DEAD if there is None or node.name in remove else there.state
+        if there is not None and node.name in specs and _differs(there.spec or {}, specs[node.name]):
+            state = DEAD
         if state == BOOTING:
             wait.append(node.name)
         elif state == DEAD:
@@ -98,12 +119,14 @@ def plan(found: Found, wanted: Topology) -> Plan:
     lay: list[Cable] = []
     change: list[Endpoint] = []
     for cable in wanted.cables:
-        if _is_laid(cable, left):
+        if _is_laid(cable, left, specs):
             change += [end for end in cable.ends if found.applied.get(end.key) != end.settings()]
             continue
         lay.append(cable)
         cut |= {end.key for end in cable.ends if end.key in left}
+    needed = {specs[name]["image"] for name in start if name in specs}
     return Plan(
+        build=tuple(sorted(needed - found.images)),
         remove=tuple(sorted(remove)),
         make_bridge=tuple(make_bridge),
         start=tuple(start),
@@ -118,9 +141,16 @@ def _node(key: str) -> str:
     return key.partition(":")[0]
 
 
-def _is_laid(cable: Cable, ends: dict[str, FoundEnd]) -> bool:
+def _differs(one: t.Mapping[str, t.Any], other: t.Mapping[str, t.Any], *keys: str) -> bool:
+    return any(one.get(key) != other[key] for key in keys or other)
+
+
+def _is_laid(cable: Cable, ends: dict[str, FoundEnd], joining: t.Container[str]) -> bool:
     return all(
-        end.key in ends and ends[end.key].peer == other.key and ends[end.key].queues == end.queues
+        end.key in ends
+        and ends[end.key].peer == other.key
+        and ends[end.key].queues == end.queues
+        and (end.node not in joining or ends[end.key].joined)
         for end, other in (cable.ends, cable.ends[::-1])
     )
 

@@ -18,7 +18,8 @@ from ansible_collections.fastpath.bench.plugins.module_utils._common.errors impo
 
 KIND_LINUX = "linux"
 KIND_BRIDGE = "bridge"
-KINDS = (KIND_LINUX, KIND_BRIDGE)
+KIND_VM = "vm"
+KINDS = (KIND_LINUX, KIND_BRIDGE, KIND_VM)
 
 #: No dash: in ``fpl-<lab>-<host>`` the first dash after the prefix ends the lab's name,
 #: so that the names alone tell which lab a namespace belongs to.
@@ -36,6 +37,13 @@ QUEUES_DEFAULT = 1
 
 #: The bridge device inside a bridge node; no port may take its name.
 BRIDGE_DEVICE = "br0"
+#: The card of a virtual machine that leads to the lab; no cable may take its name.
+MANAGEMENT = "mgmt0"
+
+CPUS_DEFAULT, CPUS_MAX = 1, 64
+MEMORY_DEFAULT_MIB, MEMORY_MIN_MIB, MEMORY_MAX_MIB = 512, 256, 1 << 20
+MEMORY = re.compile(r"([1-9][0-9]*) ?(MiB|GiB)")
+PACKAGE_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 
 
 class TopologyError(BenchError):
@@ -49,6 +57,10 @@ class TopologyError(BenchError):
 class Node:
     name: str
     kind: str
+    # of virtual machines
+    cpus: int = CPUS_DEFAULT
+    memory_mib: int = MEMORY_DEFAULT_MIB
+    packages: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,11 +171,47 @@ def _parse_nodes(data: object) -> tuple[Node, ...]:
                 where="topology.nodes",
                 remedy="Use at most 32 lower case letters, digits and dashes, neither first nor last a dash",
             )
-        kind = _mapping({} if body is None else body, where, ("kind",)).get("kind", KIND_LINUX)
+        settings = _mapping({} if body is None else body, where, ("kind", "cpus", "memory", "packages"))
+        kind = settings.get("kind", KIND_LINUX)
         if kind not in KINDS:
             raise TopologyError(f"unknown kind {kind!r}", where=where, remedy=f"Known kinds: {', '.join(KINDS)}")
-        nodes.append(Node(name, kind))
+        if kind != KIND_VM and len(settings) > len({"kind"} & set(settings)):
+            extra = ", ".join(key for key in settings if key != "kind")
+            raise TopologyError(
+                f"a node of kind {kind} takes no {extra}", where=where, remedy="That is for nodes of kind vm"
+            )
+        nodes.append(
+            Node(
+                name,
+                kind,
+                _integer("cpus", settings, where, CPUS_DEFAULT, (1, CPUS_MAX)),
+                _memory(settings.get("memory", MEMORY_DEFAULT_MIB), where),
+                _packages(settings.get("packages"), where),
+            )
+        )
     return tuple(nodes)
+
+
+def _memory(value: object, where: str) -> int:
+    """In MiB: a number, or text with a unit."""
+    match = MEMORY.fullmatch(value) if isinstance(value, str) else None
+    if match:
+        value = int(match.group(1)) * (1024 if match.group(2) == "GiB" else 1)
+    if isinstance(value, bool) or not isinstance(value, int) or not MEMORY_MIN_MIB <= value <= MEMORY_MAX_MIB:
+        raise TopologyError(
+            f"memory is {value!r}",
+            where=where,
+            remedy=f"Write for example 512MiB or 2GiB, {MEMORY_MIN_MIB} MiB or more",
+        )
+    return value
+
+
+def _packages(data: object, where: str) -> tuple[str, ...]:
+    if data is None:
+        return ()
+    if not isinstance(data, list) or not all(isinstance(one, str) and PACKAGE_NAME.fullmatch(one) for one in data):
+        raise TopologyError("packages must be a list of names of packages", where=where)
+    return tuple(sorted(set(data)))
 
 
 def _parse_link(data: object, where: str, kinds: dict[str, str]) -> Cable:
@@ -215,7 +263,8 @@ def _check_interface(name: object, where: str, kind: str) -> None:
         raise TopologyError(
             f"interface name {name!r} has {len(name)} characters, the kernel takes {INTERFACE_NAME_MAX}", where=where
         )
-    if name in ("lo", "all", "default") or (kind == KIND_BRIDGE and name == BRIDGE_DEVICE):
+    own = {KIND_BRIDGE: BRIDGE_DEVICE, KIND_VM: MANAGEMENT}
+    if name in ("lo", "all", "default", own.get(kind)):
         raise TopologyError(f"interface name {name!r} is taken already", where=where)
 
 
