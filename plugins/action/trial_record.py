@@ -76,7 +76,9 @@ class ActionModule(ActionBase):
             duts=group["duts"],
         )
         merged["setup"] = group["id"]
-        merged["power"] = trial_power(group.get("power"), args["power"])
+        seen = {**merged["dut"], **merged["endpoints"]}
+        samples = {host: (sample or {}).get("power") for host, sample in seen.items()}
+        merged["power"] = trial_power(group.get("power"), args["power"], samples)
         assessment = assess(merged)
         merged.update(
             status=assessment.status,

@@ -277,8 +277,37 @@ def test_a_trial_tells_of_all_hosts():
         "client": {"profile": "p", "wanted": {}, "found": {}, "effective": True, "reason": None, "no_lever": None},
         "dut": {"profile": "p", "wanted": {}, "found": {}, "effective": False, "reason": "os: kept", "no_lever": None},
     }
-    trial = power.trial_power("p", hosts)
+    trial = power.trial_power("p", hosts, {})
     assert (trial["profile"], trial["effective"], trial["reason"]) == ("p", False, "dut: os: kept")
-    assert set(trial["hosts"]["dut"]) == {"profile", "wanted", "found", "effective", "reason"}
-    assert power.trial_power(None, {}) is None
-    assert power.trial_power("p", {"dut": {}})["effective"] is None
+    assert set(trial["hosts"]["dut"]) == {"profile", "wanted", "found", "effective", "reason", "under_load"}
+    assert power.trial_power(None, {}, {}) is None
+    assert power.trial_power("p", {"dut": {}}, {})["effective"] is None
+
+
+FREQUENCY = {"mean_mhz": 2990.0, "min_mhz": 2900.0, "max_mhz": 3000.0}
+SAMPLE = {
+    "source": "msr", "frequency": FREQUENCY,
+    "settings": {"min_khz": {"3000000": "policy0-1"}}, "settings_changed": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sample", "effective", "said"),
+    [
+        (SAMPLE, True, None),
+        ({**SAMPLE, "frequency": {"mean_mhz": 800.0}}, False, "800 MHz under load, with a lowest frequency"),
+        ({**SAMPLE, "settings_changed": True}, False, "changed the settings during the trial"),
+        ({**SAMPLE, "source": "nominal"}, None, None),
+        ({**SAMPLE, "frequency": None}, None, None),
+        ({}, None, None),
+    ],
+)
+def test_a_reading_under_load_decides_what_reading_back_cannot(sample, effective, said):
+    read = {"wanted": {"os": {"min_frequency": "max"}}, "found": {}, "effective": None, "reason": None}
+    host = power.trial_power("static_high", {"dut": read}, {"dut": sample})["hosts"]["dut"]
+    assert host["effective"] is effective
+    assert (host["reason"] is None) if said is None else (said in host["reason"])
+    assert host["under_load"]["frequency"] == sample.get("frequency")
+    # and what firmware holds is not judged by what the operating system does
+    firmware = {**read, "wanted": {"bmc": WANTED}, "effective": True}
+    assert power.under_load(firmware, sample)["effective"] is True
