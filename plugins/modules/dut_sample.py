@@ -228,7 +228,7 @@ windows:
         - What the CPUs did with their power; null when it was not recorded. Each part that is null has a reason in
           C(reasons).
         - C(frequency), C(mean_mhz) over the time that CPUs were awake, and C(min_mhz) and C(max_mhz) of single
-          readings.
+          readings, beside C(base_mhz), the nominal one where it is known.
         - C(source) says where it is from. V(msr) are the CPU's own counters (aperf and mperf, needs the kernel module
           C(msr)), V(cpufreq) and V(cpuinfo) what the kernel says, and V(nominal) is what a virtual machine prints,
           which says nothing of the CPU.

@@ -106,6 +106,8 @@ class CpuPower:
         self.wanted = wanted(params)
         self.driver = cpufreq.find_driver(access)
         self.parts: list[_Part] = []
+        #: Both limits that are asked of a policy or package.
+        self._limits: dict[tuple[str, str], dict[str, str]] = {}
         #: option -> why nothing on this machine carries it
         self.nowhere: dict[str, tuple[str, str]] = {}
         self.findings: list[dict[str, t.Any]] = []
@@ -114,6 +116,9 @@ class CpuPower:
         check_options(self.params)
         self._collect()
         self._check_preference()
+        for part in self.parts:
+            if isinstance(part.wish, dict):
+                self._limits.setdefault(part.name, {}).update(part.wish)
         for part in self.parts:
             self._judge(part)
         self._fail_if_strict()
@@ -239,8 +244,7 @@ class CpuPower:
 
     def _check_limits(self, part: _Part, knob: cpufreq.FrequencyLimits | cpufreq.UncoreLimits) -> None:
         """Both limits of one call count together, or raising both would fail on the old upper one."""
-        both = {name: value for mate in self.parts if mate.name == part.name for name, value in mate.wish.items()}
-        knob.check_reachable(part.found, both)
+        knob.check_reachable(part.found, self._limits[part.name])
 
     def _fail_if_strict(self) -> None:
         if not self.params["strict"]:
@@ -316,13 +320,16 @@ class CpuPower:
     # After
 
     def _read_back(self, outcome: Outcome, check_mode: bool) -> None:
-        told = {row["id"]: row for row in outcome.findings if row["code"] == "setting_unsupported"}
+        # Its id is the code of the error, the kind and the key.
+        told = {
+            tuple(row["id"].split(":", 2)[1:]): row for row in outcome.findings if row["code"] == "setting_unsupported"
+        }
         self.findings += [row for row in outcome.findings if row["code"] != "setting_unsupported"]
         changed = {change.name for change in outcome.changes}
         for part in self.parts:
             if part.status is not None:
                 continue
-            failed = next((row for key, row in told.items() if key.endswith(f":{part.name[0]}:{part.name[1]}")), None)
+            failed = told.get(part.name)
             if part.name in changed and check_mode:
                 same = part.knob.satisfied(part.found, part.wish)
                 part.status = ALREADY if same else WOULD_CHANGE

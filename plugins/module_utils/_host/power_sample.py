@@ -18,7 +18,7 @@ import time
 import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._host import cpu_power, cpufreq, cpuidle
-from ansible_collections.fastpath.bench.plugins.module_utils._host.access import Access, KnobError
+from ansible_collections.fastpath.bench.plugins.module_utils._host.access import Access
 from ansible_collections.fastpath.bench.plugins.module_utils._host.cpu_knob import BASE, numbered
 
 #: Model specific registers: time stamp, and cycles while awake at the nominal and at the real frequency.
@@ -60,6 +60,7 @@ class Sampler:
         return {
             "driver": None if driver.name is None else driver.title,
             "source": self.source,
+            "base_khz": self._base_khz(),
             "zones": {path: [name, wrap] for path, (name, wrap) in self.zones.items()},
             "reasons": self.reasons,
         }
@@ -204,6 +205,14 @@ class Sampler:
             os.close(handle)
         return (read[0], read[1], read[2]) if read[1] else None
 
+    def _base_khz(self) -> int | None:
+        """The nominal frequency, which a CPU without boost can keep up: the lowest, where CPUs differ."""
+        found = [self._number(os.path.join(self._base, "cpufreq", name, "base_frequency")) for name in self._policies]
+        if not any(found):
+            mhz = [self._number(os.path.join(self._base, cpu, "acpi_cppc", "nominal_freq")) for cpu in self._cpus]
+            found = [1000 * value for value in mhz if value]
+        return min((value for value in found if value), default=None)
+
     def _current_khz(self, policies: t.Sequence[str]) -> list[int]:
         paths = (os.path.join(self._base, "cpufreq", name, "scaling_cur_freq") for name in policies)
         return [khz for khz in (self._number(path) for path in paths) if khz]
@@ -222,13 +231,23 @@ class Sampler:
 
     def _number(self, path: str) -> int | None:
         text = self._text(path)
-        return int(text) if text is not None and re.fullmatch(r"\d+", text) else None
+        return int(text) if text is not None and text.isdigit() else None
 
     def _text(self, path: str) -> str | None:
+        """Without the layers of a text file: there are thousands of these, and each is opened anew."""
         try:
-            return self._access.read_file(path)
-        except KnobError:
+            handle = os.open(path, os.O_RDONLY)
+        except OSError:
             return None
+        try:
+            parts = [os.read(handle, 65536)]
+            while parts[-1]:
+                parts.append(os.read(handle, 65536))
+            return b"".join(parts).decode("ascii", "replace").rstrip("\n")
+        except OSError:
+            return None  # the CPU went offline
+        finally:
+            os.close(handle)
 
 
 # From the recording to windows
@@ -333,7 +352,7 @@ def _report(span: _Span, header: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     report.update(
         counted_s=round(seconds, 6),
         settings_changed=len(span.settings) > 1 if span.settings else None,
-        frequency=_frequency(span, first, last, seconds),
+        frequency=_frequency(span, first, last, seconds, header),
         idle=_idle(first, last, seconds),
         throttle=_throttle(first, last),
         energy=_energy(first, last, seconds, header["zones"]),
@@ -344,7 +363,9 @@ def _report(span: _Span, header: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     return report
 
 
-def _frequency(span: _Span, first: dict[str, t.Any], last: dict[str, t.Any], seconds: float) -> dict[str, t.Any] | None:
+def _frequency(
+    span: _Span, first: dict[str, t.Any], last: dict[str, t.Any], seconds: float, header: t.Mapping[str, t.Any]
+) -> dict[str, t.Any] | None:
     mean: float | None = None
     if "perf" in last and "perf" in first:
         tsc, mperf, aperf = (now - then for now, then in zip(last["perf"]["total"], first["perf"]["total"]))
@@ -355,7 +376,13 @@ def _frequency(span: _Span, first: dict[str, t.Any], last: dict[str, t.Any], sec
     if mean is None:
         return None
     low, high = span.low, span.high
+    base = None if header["base_khz"] is None else header["base_khz"] / 1000
+    if base is None and "perf" in last and last["perf"]["cpus"]:
+        # The time stamp counts at the nominal frequency.
+        tsc = last["perf"]["total"][0] - first["perf"]["total"][0]
+        base = tsc / last["perf"]["cpus"] / seconds / 1e6
     return {
+        "base_mhz": None if base is None else round(base, 1),
         "mean_mhz": round(mean, 1),
         "min_mhz": None if low is None else round(low, 1),
         "max_mhz": None if high is None else round(high, 1),

@@ -31,6 +31,8 @@ _MIN_INTERVAL_S = 0.02
 _IFF_UP = 0x1
 #: A reading of the NICs' own statistics that takes longer than this part of its interval is made less often.
 _QUEUE_SHARE = 0.005
+#: The same for the power: only a machine with hundreds of CPUs, which has one to spare, takes as long as that.
+_POWER_SHARE = 0.02
 
 
 @dataclasses.dataclass(frozen=True)
@@ -309,7 +311,7 @@ class Recorder:
         if self._power is None or (now < self._power_due and not last):
             return
         record["power"] = self._power.sample(last=last)
-        self._power_interval_s = max(self.settings.power_interval_s, (time.monotonic() - now) / _QUEUE_SHARE)
+        self._power_interval_s = max(self.settings.power_interval_s, (time.monotonic() - now) / _POWER_SHARE)
         self._power_due = now + self._power_interval_s
 
     def _sample_queues(self, record: dict[str, t.Any], last: bool) -> None:

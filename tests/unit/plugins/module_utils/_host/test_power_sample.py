@@ -45,6 +45,7 @@ class Machine:
             self.put(f"{policy}/scaling_driver", "intel_pstate")
             self.put(f"{policy}/scaling_governor", "performance")
             self.put(f"{policy}/scaling_cur_freq", 3_000_000)
+            self.put(f"{policy}/base_frequency", 2_600_000 + cpu)
             for number, name in enumerate(("POLL", "C6")):
                 self.put(f"{CPU}/cpu{cpu}/cpuidle/state{number}/name", name)
                 self.put(f"{CPU}/cpu{cpu}/cpuidle/state{number}/latency", 100 * number)
@@ -86,7 +87,7 @@ def test_all_counters(machine: Machine, clock: Clock) -> None:
     records.append(sampler.sample())
     found = report(sampler, records, 100, 110)
     assert (found["driver"], found["source"]) == ("intel_pstate (active)", "cpufreq")
-    assert found["frequency"] == {"mean_mhz": 3225.0, "min_mhz": 3000.0, "max_mhz": 3900.0}
+    assert found["frequency"] == {"base_mhz": 2600.0, "mean_mhz": 3225.0, "min_mhz": 3000.0, "max_mhz": 3900.0}
     assert found["idle"] == {"POLL": 0.0, "C6": 0.2}
     assert found["throttle"] == {"core": 2, "package": 0}
     assert found["energy"] == {
@@ -120,6 +121,8 @@ def test_registers_of_the_cpu_count_only_the_time_awake(
 ) -> None:
     machine.full()
     (machine.root / "dev/cpu").mkdir(parents=True)
+    for cpu in (0, 1):
+        (machine.root / CPU / f"cpufreq/policy{cpu}/base_frequency").unlink()
     counters = {"cpu0": [0, 1, 1], "cpu1": [0, 1, (1 << 64) - 1000]}
     monkeypatch.setattr(Sampler, "_registers", lambda _self, cpu: tuple(counters[cpu]))
     sampler = Sampler(str(machine.root))
@@ -135,6 +138,7 @@ def test_registers_of_the_cpu_count_only_the_time_awake(
     records.append(sampler.sample())
     found = report(sampler, records, 100, 102)["frequency"]
     assert found["min_mhz"] == found["max_mhz"] == 3000.0
+    assert found["base_mhz"] == 2000.0
     assert found["mean_mhz"] == pytest.approx(2000 * (0.75 + 0.005) / 0.51, abs=0.1)
 
 
