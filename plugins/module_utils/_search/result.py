@@ -71,7 +71,7 @@ class Trial:
 def limit_of(goal: Goal, bounds: Bounds, trials: t.Sequence[Trial]) -> str | None:
     """What kept the search from finding more, if it was not the device.
 
-    The upper bound may be one only for packets that the generator did not send: then the lower bound is a lower limit.
+    The upper bound may be one for packets that the generator did not send: then the lower bound is a lower limit.
     """
     if bounds.lower_pps is None:
         return None
@@ -80,11 +80,9 @@ def limit_of(goal: Goal, bounds: Bounds, trials: t.Sequence[Trial]) -> str | Non
     there = [trial for trial in trials if trial.load_pps == bounds.upper_pps and trial.found.usable]
     bad = [trial for trial in there if (trial.found.loss_ratio or 0) > goal.loss_ratio]
     short = [trial for trial in bad if (trial.found.path_loss_ratio or 0) <= goal.loss_ratio]
-    if not short:
-        return None
-    # without those it would not have been an upper bound
-    lost_s = sum(trial.duration_s for trial in bad) - sum(trial.duration_s for trial in short)
-    return AT_GENERATOR if lost_s <= goal.exceed_ratio * goal.duration_sum_s else None
+    # some such trials among many with real loss say nothing of the generator
+    short_s, bad_s = (sum(trial.duration_s for trial in group) for group in (short, bad))
+    return AT_GENERATOR if short and short_s * 2 >= bad_s else None
 
 
 def in_words(goal: Goal, bounds: Bounds, limit: str | None) -> str:

@@ -52,7 +52,7 @@ Sending {{size}} byte datagrams, IPG target: 10.00 us (kalman adjust)
 UDP buffer size: 212992 Byte (default)
 ------------------------------------------------------------
 [ ID] Interval            Transfer     Bandwidth      Write/Err  PPS
-[  1] 0.0000-{{took:.4f}} sec  {{count * size}} Bytes  {{bits / took:.0f}} bits/sec  {{count}}/0    {{count / took:.0f}} pps
+[  1] 0.0000-{{took:.4f}} sec {{count * size}} Bytes  {{bits / took:.0f}} bits/sec {{count}}/0 {{count / took:.0f}} pps
 [  1] Sent {{count + 2}} datagrams""")
 '''
 
