@@ -236,7 +236,7 @@ class Connection(ConnectionBase):
         self._connect()
         if self._ssh is not None:
             with self._telling_death():
-                return t.cast("tuple[int, bytes, bytes]", self._ssh.exec_command(cmd, in_data, sudoable))
+                return self._ssh.exec_command(cmd, in_data, sudoable)
         display.vvv(f"EXEC {cmd}", host=self._host)
         return self._run(cmd, data=in_data or b"")
 

@@ -13,6 +13,8 @@ description:
   - A host is a C(systemd-nspawn) machine over a private copy-on-write layer above the machine's own root. It has its
     own network, mount, process, host name and IPC namespaces and its own systemd. None of the machine's enabled
     services, timers or sockets start in it.
+  - A host of kind C(vm) is a virtual machine instead, with a stock kernel of its own, reached by SSH. Its disk image is
+    built of the distribution's packages when it is not in C(/var/cache/fastpath-bench/images) yet.
   - A cable is a veth pair made straight inside the two namespaces; nothing shows in the machine's own namespace.
   - Everything is named by the lab, so that O(state=absent) finds all that belongs to it, also after an earlier call
     was killed.
@@ -39,7 +41,9 @@ options:
   topology:
     description:
       - Hosts and cables, as read from a containerlab topology file.
-      - Below C(topology.nodes) each node has a C(kind), V(linux) (the default) or V(bridge).
+      - Below C(topology.nodes) each node has a C(kind), V(linux) (the default), V(bridge) or V(vm).
+      - A node of kind V(vm) may have C(cpus) (default 1), C(memory) (default C(512MiB)) and C(packages), which are built
+        into its image.
       - Below C(topology.links) each link has C(endpoints), either C(host:interface) or a mapping with C(node),
         C(interface), C(queues), C(mtu) and C(offloads). The last three, given on the link, hold for both ends.
       - MTU and offloads are set when a cable is made, or when the topology changes. What a role sets on an interface
@@ -56,6 +60,8 @@ requirements:
   - root
   - Linux 5.14 or newer
   - systemd-nspawn (package C(systemd-container)), C(ip), C(ethtool), C(nsenter) and C(unshare)
+  - for hosts of kind C(vm) a Debian or Ubuntu on x86_64 with C(qemu-system-x86), C(qemu-utils), C(mmdebstrap),
+    C(e2fsprogs) and C(openssh-client)
 notes:
   - The hosts share the machine's kernel, and root in a host is root. A lab separates tests, not users.
 seealso:
@@ -79,6 +85,20 @@ EXAMPLES = r"""
             mtu: 9000
             offloads:
               tso: false
+
+- name: Build a virtual machine beside a host that shares the machine's kernel
+  fastpath.bench.lab:
+    name: gateway
+    topology:
+      topology:
+        nodes:
+          gateway:
+            kind: vm
+            memory: 1GiB
+            packages: [strongswan-swanctl, charon-systemd]
+          client:
+        links:
+          - endpoints: ["client:eth1", "gateway:eth1"]
 
 - name: Remove them
   fastpath.bench.lab:

@@ -52,6 +52,7 @@ MANAGEMENT_HOST = "169.254.22.2"
 MANAGEMENT_GUEST = "169.254.22.15"
 SSH_PORT = 22
 
+# Each program that is started costs an emulated guest a tenth of a second and more: the shell does what it can itself.
 _SETUP = f"""#!/bin/sh
 # Makes this machine the host that the lab describes. Runs at each boot; its argument is the disk with the seed.
 set -eu
@@ -61,29 +62,43 @@ folder=/etc/fastpath-lab
 # A host that was started again keeps what a role changed of its identity.
 if [ ! -e $folder/seeded ]; then
     tar -xf "$1" -C / --no-overwrite-dir --exclude=etc/fastpath-lab
-    touch $folder/seeded
+    : >$folder/seeded
 fi
-device_of() {{
+find_device() {{
     for path in /sys/class/net/*; do
-        [ -e "$path/device" ] && [ "$(cat "$path/address")" = "$1" ] && echo "${{path##*/}}" && return
+        [ -e "$path/device" ] && read -r address <"$path/address" || continue
+        device=${{path##*/}}
+        [ "$address" = "$1" ] && return
     done
     return 1
 }}
-number=0
+first= second= last= number=0
 while read -r mac name mtu queues; do
-    for try in $(seq 300); do
-        device_of "$mac" >/dev/null && break
+    tries=0
+    until find_device "$mac"; do
+        tries=$((tries + 1))
+        [ $tries -lt 300 ] || fail "interface $name ($mac) is not there"
         sleep 0.1
     done
-    device=$(device_of "$mac") || fail "interface $name ($mac) is not there"
     # In two rounds: the name that one is to get may be another's now.
-    [ "$device" = "$name" ] || ip link set "$device" down name "_lab$number"
+    if [ "$device" != "$name" ]; then
+        first="$first
+link set $device down name _lab$number"
+        second="$second
+link set _lab$number name $name"
+    fi
+    last="$last
+link set $name mtu $mtu up"
     number=$((number + 1))
 done <$folder/interfaces
+said=$(ip -batch - 2>&1 <<END
+$first
+$second
+$last
+address replace {MANAGEMENT_GUEST}/24 dev {MANAGEMENT}
+END
+) || fail "interfaces cannot be set up: $said"
 while read -r mac name mtu queues; do
-    device=$(device_of "$mac")
-    [ "$device" = "$name" ] || ip link set "$device" name "$name"
-    ip link set "$name" mtu "$mtu" || fail "interface $name does not take an MTU of $mtu"
     [ "$queues" = 1 ] || ethtool -L "$name" combined "$queues" || fail "interface $name does not take $queues queues"
 done <$folder/interfaces
 while read -r name feature long value; do
@@ -91,10 +106,6 @@ while read -r name feature long value; do
     ethtool -k "$name" | grep -q "^[[:space:]]*$long: $value" ||
         fail "$name: offload $feature is not $value after ethtool -K${{said:+ ($said)}}"
 done <$folder/offloads
-ip address replace {MANAGEMENT_GUEST}/24 dev {MANAGEMENT}
-while read -r mac name mtu queues; do
-    ip link set "$name" up
-done <$folder/interfaces
 """
 
 

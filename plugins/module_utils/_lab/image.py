@@ -67,12 +67,13 @@ BASE_PACKAGES = (
     "udev",
 )
 
-#: Timers of the distribution that would run during a measurement, and look for a network that is not there.
-QUIET_TIMERS = (
+#: What the distribution does by itself now and then, which would disturb a measurement or a slow start.
+QUIET_UNITS = (
     "apt-daily.timer",
     "apt-daily-upgrade.timer",
     "dpkg-db-backup.timer",
     "e2scrub_all.timer",
+    "e2scrub_reap.service",
     "fstrim.timer",
 )
 
@@ -85,13 +86,17 @@ SEED_SERIAL = "seed"
 _SETUP = f"""#!/bin/sh
 # Makes this machine the lab host that its seed describes. Runs at each boot, before the network and sshd.
 set -u
-modprobe -a virtio_blk virtio_net
-for try in $(seq 300); do
+modprobe virtio_net
+tries=0
+while [ $tries -lt 300 ]; do
     for disk in /sys/block/vd*; do
-        if [ "$(cat "$disk/serial" 2>/dev/null)" = {SEED_SERIAL} ] && [ -b "/dev/${{disk##*/}}" ]; then
+        serial=
+        read -r serial <"$disk/serial"
+        if [ "$serial" = {SEED_SERIAL} ] && [ -b "/dev/${{disk##*/}}" ]; then
             tar -xf "/dev/${{disk##*/}}" -C / etc/fastpath-lab && exec /etc/fastpath-lab/setup "/dev/${{disk##*/}}"
         fi
     done
+    tries=$((tries + 1))
     sleep 0.1
 done
 echo "failed: no disk with the host's seed" >{READY_DEVICE}
@@ -154,7 +159,7 @@ APT_OPTIONS = re.compile(r'Acquire::(?:https?::Proxy(?:::[^ ]+)?|Check-Valid-Unt
 _RUN_IN_ROOT = (
     "rm -f /etc/ssh/ssh_host_*_key /etc/ssh/ssh_host_*_key.pub /etc/apt/apt.conf.d/99mmdebstrap",
     "systemctl --quiet enable fastpath-lab-setup.service fastpath-lab-ready.service ssh.service",
-    f"systemctl --quiet mask {' '.join(QUIET_TIMERS)}",
+    f"systemctl --quiet mask {' '.join(QUIET_UNITS)}",
     # An empty file is no first boot; the lab gives each host an id of its own.
     ": >/etc/machine-id",
     "rm -f /var/lib/dbus/machine-id",

@@ -26,6 +26,8 @@ POLL_S = 0.02
 #: reaches the machine itself: the clock, kernel modules, raw I/O, device nodes.
 GRANTED = ("CAP_NET_ADMIN", "CAP_IPC_LOCK", "CAP_BPF", "CAP_PERFMON", "CAP_SYSLOG")
 WITHHELD = ("CAP_MKNOD",)
+#: systemd-nspawn keeps it from a host also when CAP_BPF is granted; AF_XDP needs it.
+SYSTEM_CALLS = ("bpf",)
 DEVICES = ("/dev/vhost-net",)
 
 
@@ -76,6 +78,7 @@ def nspawn_command(names: LabNames, host: str, root: str) -> list[str]:
         "--kill-signal=SIGRTMIN+3",
         f"--capability={','.join(GRANTED)}",
         f"--drop-capability={','.join(WITHHELD)}",
+        f"--system-call-filter={' '.join(SYSTEM_CALLS)}",
         *(f"--bind={device}" for device in DEVICES if os.path.exists(device)),
         disk.INIT_PATH,
     ]

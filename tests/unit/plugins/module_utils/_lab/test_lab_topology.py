@@ -87,7 +87,7 @@ def extended(**end: t.Any) -> dict[str, t.Any]:
         (topology([], {"a" * 33: None}), "cannot be a host name"),
         (topology([], {"-a": None}), "cannot be a host name"),
         (topology([], {1: None}), "1 cannot be a host name"),
-        (topology([], {"a": {"kind": "srl"}}), "topology.nodes.a: unknown kind 'srl'. Known kinds: linux, bridge."),
+        (topology([], {"a": {"kind": "srl"}}), "topology.nodes.a: unknown kind 'srl'. Known kinds: linux, bridge, vm."),
         (topology([], {"a": {"image": "x"}}), "unknown key 'image'"),
         (topology("a:eth1"), "topology.links: must be a list"),  # type: ignore[arg-type]
         (topology([{"endpoints": ["a:eth1"]}]), "exactly two endpoints"),
