@@ -13,6 +13,7 @@ import difflib
 import re
 import typing as t
 
+from ansible_collections.fastpath.bench.plugins.module_utils._bench import power_proof
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.shape import as_mapping, known, only_keys
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 
@@ -22,8 +23,6 @@ BACKENDS = ("os", "bmc", "hypervisor")
 PROFILE_KEYS = ("description", *BACKENDS)
 #: What a trial tells of each host.
 HOST_KEYS = ("profile", "wanted", "found", "effective", "reason", "under_load")
-#: CPUs that ran at this part of the lowest frequency or more ran as asked: the readings are not exact.
-HEEDED = 0.95
 #: How a BMC's ``Manufacturer`` begins, in lower case, and the key that its attributes have in a profile.
 VENDORS = {"hpe": "hpe", "hewlett": "hpe", "dell": "dell"}
 ANY_VENDOR = "any"
@@ -372,30 +371,6 @@ def verdict(profile: str, backends: t.Mapping[str, t.Mapping[str, t.Any]], host:
     return Verdict(profile, wanted, found, effective, "; ".join(reasons) or None)
 
 
-def under_load(result: t.Mapping[str, t.Any], sample: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """A host's verdict with what its CPUs did during the trial: settings read back do not say that they were heeded.
-
-    :param sample: what ``dut_sample`` tells of the CPUs' power in the trial's window.
-    """
-    seen = {**result, "under_load": {key: sample.get(key) for key in ("frequency", "source", "settings_changed")}}
-    if not (result.get("wanted") or {}).get("os") or result.get("effective") is False or result.get("no_lever"):
-        return seen
-    if sample.get("settings_changed"):
-        return {**seen, "effective": False, "reason": "os: something else changed the settings during the trial"}
-    mean = (sample.get("frequency") or {}).get("mean_mhz")
-    if mean is None or sample.get("source") == "nominal":
-        return seen
-    floors = [int(khz) for khz in ((sample.get("settings") or {}).get("min_khz") or {}) if str(khz).isdigit()]
-    if floors and mean < HEEDED * min(floors) / 1000:
-        return {
-            **seen,
-            "effective": False,
-            "reason": f"os: {mean:,.0f} MHz under load, with a lowest frequency of {min(floors) / 1000:,.0f} MHz: "
-            "firmware, hypervisor, heat or a power limit holds it down",
-        }
-    return {**seen, "effective": True} if result.get("effective") is None and not result.get("reason") else seen
-
-
 def trial_power(
     profile: str | None,
     read: t.Mapping[str, t.Mapping[str, t.Any]],
@@ -407,7 +382,7 @@ def trial_power(
     """
     if profile is None:
         return None
-    hosts = {host: under_load(result, samples.get(host) or {}) for host, result in read.items()}
+    hosts = {host: power_proof.proven(result, samples.get(host) or {}) for host, result in read.items()}
     states = [result.get("effective") for result in hosts.values()]
     effective = False if False in states else None if None in states or not states else True
     reasons = [
