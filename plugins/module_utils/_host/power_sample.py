@@ -112,7 +112,7 @@ class Sampler:
     def _find_zones(self) -> dict[str, tuple[str, int]]:
         """Counters of energy: path to name and where it wraps."""
         folder = os.path.join(self._access.sys, "class/powercap")
-        zones = {}
+        zones: dict[str, tuple[str, int]] = {}
         for name in self._access.list_dir(folder):
             if not re.fullmatch(r"intel-rapl(:\d+)+", name):
                 continue

@@ -455,6 +455,21 @@ def test_recording_made_here_is_read_here(tree):
     assert report["interfaces"]["eth0"]["rx_packets"] == 0
     assert report["cpu"]["cpus"][0]["reason"] == "its clock did not advance"
     assert report["cpu"]["mean_busy"] is None
+    assert report["power"]["source"] is None
+    assert set(report["power"]["reasons"]) == {"frequency", "idle", "throttle", "energy"}
+
+
+def test_power_that_is_not_recorded_is_null(tree):
+    quiet = sampler.Settings("s", ("eth0",), interval_s=0.02, power_interval_s=0)
+    recorder = sampler.Recorder(quiet, root=str(tree), ask=None)
+    records = [recorder.header(), recorder.sample()]
+    time.sleep(0.05)
+    records.append(recorder.sample())
+    assert not any("power" in record for record in records[1:])
+    recording = sampler.Recording(lambda: [json.dumps(record) + "\n" for record in records])
+    times = [at + offset for at, offset in zip(recording.times, recording.offsets)]
+    report = recording.cut([Window("w", times[0], times[-1])])["w"]
+    assert (report["reason"], report["power"]) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -464,6 +479,7 @@ def test_recording_made_here_is_read_here(tree):
         {"interval_s": 61},
         {"max_duration_s": 0.1},
         {"queue_interval_s": -1},
+        {"power_interval_s": -1},
         {"max_bytes": 10},
         {"sample_id": "../x"},
     ],
