@@ -119,7 +119,7 @@ class Table:
 
 def parse_table(text: str, device: str) -> Table:
     """The output of ``ethtool -x``; the key that follows the table is of no concern."""
-    lines = text.splitlines()
+    lines = text.strip().splitlines()
     head = _TABLE_HEAD.fullmatch(lines[0].strip()) if lines else None
     if head is None:
         raise ParseError("ethtool -x told something else than a table", line=lines[0] if lines else "")

@@ -157,7 +157,9 @@ def test_steering_that_a_device_does_not_support_is_told_once(tmp_path):
     kernel.net["eth1"].steering = False
     wishes = [Wish(make(kernel, "queue.rps", f"eth1/rx-{n}"), frozenset({1}), True) for n in range(64)]
     outcome = reconcile(wishes, journal(tmp_path))
-    assert [f["evidence"] for f in outcome.findings] == ["queue.rps not supported on eth1: its queues do not support rps_cpus"]
+    assert [f["evidence"] for f in outcome.findings] == [
+        "queue.rps not supported on eth1: its queues do not support rps_cpus"
+    ]
     assert not outcome.changed
     strict = [Wish(wish.knob, wish.wish) for wish in wishes]
     with pytest.raises(BenchError) as told:
