@@ -134,6 +134,12 @@ options:
       promisc:
         description: Promiscuous mode.
         type: bool
+      xsk_program:
+        description:
+          - V(false) takes off the XDP program that AF_XDP's library put on the interface, and that stays when the program
+            which used it has ended. Restore does not put it on again.
+        type: bool
+        choices: [false]
   rps_sock_flow_entries:
     description:
       - Size of the machine's own table for receive flow steering, a power of two. Without it
@@ -274,6 +280,7 @@ def argument_spec() -> dict[str, t.Any]:
                 "rps_flow_count": {"type": "int"},
                 "txqueuelen": {"type": "int"},
                 "promisc": {"type": "bool"},
+                "xsk_program": {"type": "bool", "choices": [False]},
             },
         },
         "rps_sock_flow_entries": {"type": "int"},

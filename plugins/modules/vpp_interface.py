@@ -103,8 +103,8 @@ options:
         type: int
       rx_queues:
         description:
-          - Number of receive queues. Without it, 1, and for V(af_xdp) as many as the device has, since VPP never sees what
-            arrives on another one. Only O(recreate=true) changes it.
+          - Number of receive queues. Without it, 1, and for V(af_xdp) as many as the device has, since VPP never sees
+            what arrives on another one. Only O(recreate=true) changes it.
           - VPP does not tell the queues of a V(memif), so a difference there is not noticed.
         type: int
       tx_queues:

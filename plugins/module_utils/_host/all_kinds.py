@@ -23,7 +23,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._host import (
 
 KINDS = (
     *(sysctl.Sysctl, kernel_file.SysFile, kernel_file.ProcFile),
-    *(link.Mtu, link.Up, link.Promisc, link.TxQueueLength, address.Addresses, route.Route),
+    *(link.Mtu, link.Up, link.Promisc, link.TxQueueLength, link.XskProgram, address.Addresses, route.Route),
     *(ethtool.Features, ethtool.ChannelCounts, queue.RpsMask, queue.XpsMask, queue.RpsFlowCount),
     *(nic_params.Rings, nic_params.Coalesce, nic_params.FlowControl),
     *(rss.HashFields, rss.IndirectionTable, irq.IrqAffinity),

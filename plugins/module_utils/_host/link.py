@@ -112,6 +112,28 @@ class Promisc(DeviceKnob):
 
 
 @register
+class XskProgram(DeviceKnob):
+    """Whether the device has the XDP program that AF_XDP's library puts on it; it stays when its user has ended."""
+
+    kind = "link.xsk_program"
+
+    @property
+    def rank(self) -> int:
+        return RANK_LINK
+
+    def read(self) -> Value:
+        program = self.link.get("xdp", {}).get("prog", {})
+        return str(program.get("name", "")).startswith("xsk_def_")
+
+    def same(self, one: Value, other: Value) -> bool:
+        # only its user can put it on, so that it is gone is as good
+        return one == other or other is True
+
+    def write(self, value: Value) -> None:
+        self.set_link("xdp", "off")
+
+
+@register
 class TxQueueLength(DeviceKnob):
     kind = "link.txqueuelen"
 

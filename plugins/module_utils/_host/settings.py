@@ -33,6 +33,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._host.link import (
     Promisc,
     TxQueueLength,
     Up,
+    XskProgram,
 )
 from ansible_collections.fastpath.bench.plugins.module_utils._host.nic_params import (
     Coalesce,
@@ -209,7 +210,7 @@ def _tuning_of(access: Access, entry: Params) -> t.Iterator[tuple[Knob, t.Any]]:
     if features:
         yield Features(access, name), {key: _switch(value, f"{name}: {key}") for key, value in features.items()}
     yield from _spreading_of(access, entry)
-    for option, plain in (("txqueuelen", TxQueueLength), ("promisc", Promisc)):
+    for option, plain in (("txqueuelen", TxQueueLength), ("promisc", Promisc), ("xsk_program", XskProgram)):
         if entry.get(option) is not None:
             yield plain(access, name), entry[option]
     for option, cls in (("rps", RpsMask), ("xps", XpsMask)):

@@ -211,11 +211,11 @@ def _judge_xdp_frame(session: Session, wish: Wish, where: str, links: HostLinks,
     limit = room - XDP_HEADROOM_BYTES - ETHERNET_HEADER_BYTES
     if pools and size > limit:
         raise VppError(
-            f"the MTU {'asked for' if asked else 'of the kernel device'} is {size}, AF_XDP with buffers of {room} bytes "
-            f"carries {limit}",
+            f"the MTU {'asked for' if asked else 'of the kernel device'} is {size}, AF_XDP with buffers of {room} "
+            f"bytes carries {limit}",
             where=where,
-            remedy=f"Ask for at most {limit}, or have VPP start with larger buffers (buffer_data_size, up to a page less "
-            "VPP's own 256 bytes); VPP would accept it and the kernel would drop the larger packets",
+            remedy=f"Ask for at most {limit}, or have VPP start with larger buffers (buffer_data_size, up to a page "
+            "less VPP's own 256 bytes); VPP would accept it and the kernel would drop the larger packets",
             code="mtu_over_frame",
         )
 

@@ -20,7 +20,7 @@ from ansible_collections.fastpath.bench.tests.support.vpp_process import find_vp
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BIN = pathlib.Path(sys.executable).parent
-PLAYBOOK = "tests/integration/playbooks/vpp_af_packet.yml"
+PLAYBOOK = "tests/integration/playbooks/vpp_router.yml"
 
 pytestmark = [
     pytest.mark.vpp,
