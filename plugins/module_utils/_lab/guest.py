@@ -242,6 +242,8 @@ def kernel_line(names: LabNames, host: str) -> str:
     return (
         f"root=LABEL={image.ROOT_LABEL} rw console=ttyS0 quiet net.ifnames=0 panic=10"
         f" systemd.hostname={host} systemd.machine_id={identity} systemd.show_status=1"
+        # Nobody logs in on the console. On a busy machine a start takes longer than systemd allows for.
+        f" systemd.getty_auto=no systemd.default_timeout_start_sec={BOOT_TIMEOUT_S[accel.TCG]:.0f}"
     )
 
 

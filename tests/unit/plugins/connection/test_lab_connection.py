@@ -115,3 +115,41 @@ def test_a_command_that_fails_is_just_that(connection: plugin.Connection) -> Non
     connection._check_failure(1, b"sudo: not ours when run by root")
     connection._check_failure(-9, b"")  # killed, by whom ever; the host lives
     assert connection.connected
+
+
+# -- a virtual machine -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def guest(connection: plugin.Connection, tmp_path: pathlib.Path) -> plugin.Connection:
+    """The same host, as a virtual machine. Its ssh prints its arguments, and what it reads."""
+    path = tmp_path / "x" / "h" / "init"
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps({"kind": "vm", "pid": record["pid"], "start_ticks": record["start_ticks"]}))
+    ssh = tmp_path / "x" / "h" / "ssh"
+    ssh.write_text('#!/bin/sh\necho "$@"; [ -t 0 ] || cat; [ ! -e "$0.fails" ] || exit 255\n')
+    ssh.chmod(0o755)
+    return connection
+
+
+def test_a_virtual_machine_is_reached_by_the_labs_own_ssh(guest: plugin.Connection, tmp_path: pathlib.Path) -> None:
+    code, out, _err = guest.exec_command("id -u", in_data=b"a module")
+    assert code == 0
+    words = out.decode()
+    assert "ControlMaster=auto" in words
+    assert f'ControlPath="{tmp_path}/x/h/' in words
+    assert words.endswith("h id -u\na module")
+    source = tmp_path / "source"
+    source.write_text("content")
+    guest.put_file(str(source), "/root/target")  # by the same ssh: no scp, no sftp that would not know the way
+
+
+def test_a_virtual_machine_that_died_under_ssh(guest: plugin.Connection, tmp_path: pathlib.Path) -> None:
+    guest._connect()
+    (tmp_path / "x" / "h" / "ssh.fails").touch()
+    with pytest.raises(AnsibleConnectionFailure, match="Failed to connect to the host via ssh"):
+        guest.exec_command("true")
+    os.kill(guest._init.pid, 9)
+    os.waitid(os.P_PID, guest._init.pid, os.WEXITED | os.WNOWAIT)
+    with pytest.raises(AnsibleConnectionFailure, match="host h of lab x died while a command ran"):
+        guest.exec_command("true")
