@@ -18,6 +18,7 @@ import re
 import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.shape import (
+    as_flag,
     as_int,
     as_list,
     as_mapping,
@@ -46,7 +47,7 @@ NONE = "none"
 
 MATRIX_KEYS = ("axes", "include", "exclude", "repeats", "order", "seed", "baseline")
 TRAFFIC_KEYS = ("description", "generator", "headline", "options", "duration_s", "warmup_s", "interval_s", "ip_version")
-DATAPATH_KEYS = ("description", "role", "vars", "addresses")
+DATAPATH_KEYS = ("description", "role", "vars", "addresses", "stateful")
 #: Who holds the addresses of a DUT's data interfaces: its kernel, or the datapath (the kernel then has none on them).
 ADDRESS_HOLDERS = ("kernel", "datapath")
 POWER_KEYS = ("description", "vars", "parts")
@@ -66,6 +67,8 @@ ENGINE_OPTIONS = {
 #: The entry points that the engine uses of a role.
 POWER_ENTRIES = ("apply", "verify", "restore")
 DATAPATH_ENTRIES = ("apply", "verify", "observe", "remove")
+#: Of a datapath that keeps state between trials: removes it before each trial, and fails when some is left.
+RESET_ENTRY = "reset"
 GENERATOR_ENTRIES = ("main", "serve", "collect")
 
 FIRST_PORT = 5201
@@ -256,7 +259,7 @@ def _generator(catalog: Catalog, name: str) -> dict[str, t.Any]:
 
 def _datapath(catalog: Catalog, name: str) -> dict[str, t.Any]:
     if name == NONE:
-        return {"role": None, "vars": {}, "addresses": "kernel"}
+        return {"role": None, "vars": {}, "addresses": "kernel", "stateful": False}
     where = f"bench_datapaths.{name}"
     entry = as_mapping(catalog.datapaths[name], where)
     only_keys(entry, DATAPATH_KEYS, where)
@@ -266,6 +269,7 @@ def _datapath(catalog: Catalog, name: str) -> dict[str, t.Any]:
         "addresses": known(
             entry.get("addresses", "kernel"), ADDRESS_HOLDERS, where + ".addresses", "holder of addresses"
         ),
+        "stateful": as_flag(entry.get("stateful", False), where + ".stateful"),
     }
 
 
@@ -558,7 +562,9 @@ def _check(testbed: Testbed, checks: Checks) -> None:
     for name in dict.fromkeys(group["datapath"] for group in testbed.groups):
         role = _datapath(testbed.catalog, name)["role"]
         if role is not None:
-            checks.role(role, DATAPATH_ENTRIES, f"bench_datapaths.{name}.role")
+            stateful = _datapath(testbed.catalog, name)["stateful"]
+            entries = (*DATAPATH_ENTRIES, RESET_ENTRY) if stateful else DATAPATH_ENTRIES
+            checks.role(role, entries, f"bench_datapaths.{name}.role")
             checks.variables(role, _datapath(testbed.catalog, name)["vars"], f"bench_datapaths.{name}.vars")
             for axis in (own for own in _axes(testbed.catalog).values() if own.name in testbed.matrix.axes):
                 for variables in axis.values.values() if axis.level == "setup" else ():
@@ -590,9 +596,12 @@ def _leave_nothing_over(testbed: Testbed, checks: Checks) -> None:
     Ansible cannot take a host's variable back, so what one set-up had set would hold for all after it.
     """
     names: dict[str, set[str]] = {}
+    powered = [group for group in testbed.groups if group["power_hosts"]]
+    values = {group["power"]: _power(testbed.catalog, group["power"])["vars"] for group in powered}
+    of_power = set().union(*values.values())
     for group in testbed.groups:
         if group["role"] is not None:
-            names.setdefault(group["role"], set()).update(group["vars"])
+            names.setdefault(group["role"], set()).update(set(group["vars"]) - of_power)
     for group in testbed.groups:
         missing = sorted(names.get(group["role"], set()) - set(group["vars"]))
         where = f"bench_datapaths.{group['datapath']}.vars"
@@ -600,10 +609,8 @@ def _leave_nothing_over(testbed: Testbed, checks: Checks) -> None:
             host: {name: checks.unset(host, group["role"], name, where) for name in missing}
             for host in (group["duts"] if missing else ())
         }
-    powered = [group for group in testbed.groups if group["power_hosts"]]
-    values = {group["power"]: _power(testbed.catalog, group["power"])["vars"] for group in powered}
     for group in powered:
-        missing = sorted(set().union(*values.values()) - set(group["vars"]))
+        missing = sorted(of_power - set(group["vars"]))
         where = f"bench_power.{group['power']}.vars"
         for host in group["power_hosts"] if missing else ():
             group["unset"].setdefault(host, {}).update(
@@ -658,6 +665,7 @@ def _group(testbed: Testbed, group_id: str, point: Point, own: t.Mapping[str, Ax
         "settings": settings,
         "role": datapath["role"],
         "addresses": datapath["addresses"],
+        "stateful": datapath["stateful"],
         "vars": variables,
         "client": topology.parts["client"],
         "server": topology.parts["server"],
@@ -686,6 +694,8 @@ def _batches(
         current = batches[-1] if batches else None
         if (
             current is None
+            # what one trial leaves would be in the way of the next, and is removed between batches
+            or group["stateful"]
             or current["generator"] != profile.generator
             or len(current["trials"]) >= BATCH_MAX_TRIALS
             or seconds + length > BATCH_MAX_S

@@ -82,6 +82,10 @@ def test_variables_of_one_profile_do_not_stay_for_another():
     assert found["unset"]["client"] == {
         "power_profile_strict": "fastpath.bench.power_profile's default of power_profile_strict on client"
     }
+    # nor are they looked for among the datapath's
+    asked = [value for group in testbed.groups for unset in group["unset"].values() for value in unset.values()]
+    assert asked
+    assert all(value.startswith(planning.POWER_ROLE) for value in asked)
 
 
 @pytest.mark.parametrize(
