@@ -139,7 +139,8 @@ conflicts:
       type: dict
 findings:
   description:
-    - What one should know. C(code) is V(changed_by_others), V(journal_void), V(shared_setting) or V(taken_over).
+    - What one should know. C(code) is V(changed_by_others), V(journal_void), V(lost_beside), V(not_there_now),
+      V(shared_setting) or V(taken_over).
   returned: success
   type: list
   elements: dict

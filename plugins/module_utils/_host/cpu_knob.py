@@ -76,6 +76,7 @@ class CpuKnob(Knob):
     """One setting below ``/sys/devices/system/cpu``; the key names a policy, a CPU, or what the kind says."""
 
     scope = "boot"
+    comes_back = True
     key_form: t.ClassVar[str] = r"policy\d+"
 
     def __init__(self, access: Access, key: str) -> None:

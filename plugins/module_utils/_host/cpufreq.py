@@ -132,6 +132,7 @@ class Tunables(CpuKnob):
     """The governor's own parameters, of a policy (``policy0/schedutil``) or of all (``ondemand``); name to text."""
 
     kind = "cpufreq.tunables"
+    comes_back = False
     key_form = r"(policy\d+/)?[a-z_]+"
 
     @property
@@ -161,6 +162,7 @@ class SetSpeed(CpuKnob):
     """The frequency that governor ``userspace`` holds, in kHz."""
 
     kind = "cpufreq.setspeed"
+    comes_back = False
     files = ("scaling_setspeed",)
 
     @property

@@ -72,6 +72,8 @@ class Knob:
     scope: t.ClassVar[str] = "net"
     #: Kinds of settings of the same interface that can bring this one into being: queues come with channels.
     made_by: t.ClassVar[frozenset[str]] = frozenset()
+    #: It can be away for a time and then comes back with the value it had, as a CPU that is offline does.
+    comes_back: t.ClassVar[bool] = False
     #: A wrong value here can cut the host off, so it is not set on the interface that carries the connection.
     risky: t.ClassVar[bool] = False
 

@@ -113,6 +113,16 @@ def _identity(knob: Knob) -> str | None:
         return None
 
 
+def _is_there(knob: Knob) -> bool:
+    try:
+        knob.read()
+    except NotThere:
+        return False
+    except KnobError:
+        return True
+    return True
+
+
 def _now(knobs: t.Iterable[Knob]) -> list[tuple[Knob, Value]]:
     """What they hold; without those that cannot be read or are not there."""
     pairs = []
@@ -196,12 +206,13 @@ class _Restorer:
                         "It was not ours, and does not go with what was found; set it again if it is needed",
                     )
                 )
-        kept = {(row.knob.kind, row.knob.key) for row in left}
+        away = self._away()
+        kept = {(row.knob.kind, row.knob.key) for row in left} | {item.entry.name for item in away}
         done = ((ours | new) - kept) | {entry.name for entry in self.gone}
         now = _now(knob for knob, _value in beside)
         others = [(knob, value) for knob, value in now if (knob.kind, knob.key) not in new]
         self.journal.finish_restore(done, others)
-        self.result.remaining += len(left)
+        self.result.remaining += len(left) + len(away)
         if left:
             told = "; ".join(f"{row.knob} should be {_shown(row.value)!r}: {row.why}" for row in left)
             raise BenchError(
@@ -215,6 +226,23 @@ class _Restorer:
         elif self.part is None:
             self.journal.release()
         return self.result
+
+    def _away(self) -> list[_Item]:
+        """What is not there now, and would be back with our value: its entry stays for a later restore."""
+        if self.force:
+            return []
+        away = [item for item in self.items if item.knob.comes_back and not _is_there(item.knob)]
+        if away:
+            names = ", ".join(repr(item.knob) for item in away)
+            self.result.findings.append(
+                finding(
+                    "not_there_now",
+                    "warning",
+                    f"not there now, and comes back with what was set: {names}",
+                    "Bring it back (a CPU that is offline) and restore again, or restore with force to forget it",
+                )
+            )
+        return away
 
     def _is_beside(self, name: tuple[str, str]) -> bool:
         """An entry that only an earlier restore, which was broken off, had noted to keep."""

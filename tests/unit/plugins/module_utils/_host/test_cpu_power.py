@@ -355,6 +355,24 @@ def test_what_a_governor_forgets_comes_back(host: t.Any) -> None:
     assert machine.cpus.picture() == before
 
 
+@pytest.mark.parametrize("force", [False, True])
+def test_a_cpu_that_is_offline_at_the_restore_waits_for_its_return(host: t.Any, force: bool) -> None:
+    machine = host("intel_pstate")
+    before = machine.cpus.picture()
+    machine.power(governor="performance")
+    machine.cpus.without.append("policy1(/|$)")
+    result = restore(machine.journal, machine.cpus, force=force)
+    assert machine.cpus.policies[0].governor == "powersave"
+    if force:
+        assert result.remaining == 0
+        return
+    assert result.remaining == 2, "its governor and its preference"
+    assert [row["code"] for row in result.findings] == ["not_there_now"]
+    machine.cpus.without.clear()
+    machine.restored()
+    assert machine.cpus.picture() == before
+
+
 # Idle states and uncore
 
 
