@@ -11,11 +11,13 @@ import random
 import re
 import subprocess
 import sys
+import time
 import typing as t
 
 sys.path.insert(0, sys.argv[1])
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
+from ansible_collections.fastpath.bench.plugins.module_utils._host import settings
 from ansible_collections.fastpath.bench.plugins.module_utils._host.access import Access
 from ansible_collections.fastpath.bench.plugins.module_utils._host.journal import Journal
 from ansible_collections.fastpath.bench.plugins.module_utils._host.knob import ABSENT, make
@@ -212,6 +214,70 @@ def case_router(_seed: str) -> dict[str, t.Any]:
         "second": second.changed,
         "unsupported": [found["where"] for found in outcome.findings if found["code"] == "setting_unsupported"],
         "differences": differences(before, picture()),
+    }
+
+
+TUNED = {
+    "rps": "0",
+    "xps": "0",
+    "rps_flow_count": 1000,
+    "features": {"gro": "on", "tso": "off", "sg": "off"},
+    "channels": {"rx": 48},
+    "rings": {"rx": 512},
+    "coalesce": {"rx-frames": 8, "rx-usecs": 5},
+    "flow_control": {"rx": False},
+    "rss_hash": {"tcp4": "sdfn", "udp4": "sdfn"},
+    "rss_queues": 2,
+    "irq_cpus": "0",
+    "txqueuelen": 500,
+    "promisc": True,
+    "mtu_bytes": 1400,
+}
+
+
+def tune(name: str, **more: t.Any) -> tuple[t.Any, float]:
+    """One call of net_tuning, and the time of this process that it took."""
+    access = Access()
+    entry = {**TUNED, "name": name, **more}
+    params = {"interfaces": [entry], "unsupported": "report", "journal_dir": FOLDER, "owner": "test", "part": ""}
+    begin = time.process_time()
+    wishes = settings.tuning_wishes(access, params, check_mode=False)
+    outcome = settings.apply(access, {**params, "force": False}, wishes, check_mode=False)
+    return outcome, time.process_time() - begin
+
+
+def case_tuning(_seed: str) -> dict[str, t.Any]:
+    """A device with 64 queues, and one that has coalescing; what they have not is told once."""
+    sh(
+        "mount -t sysfs sysfs /sys; ip link add eth1 numtxqueues 64 numrxqueues 64 type veth"
+        " peer name eth2 numtxqueues 64 numrxqueues 64; ip tuntap add tap1 mode tap multi_queue"
+    )
+
+    def seen() -> str:
+        names = ("eth1", "tap1")
+        shown = "".join(
+            sh(f"ethtool -k {n}; ethtool -l {n}; ethtool -c {n} || true; ip -d link show {n}") for n in names
+        )
+        return shown + sh("grep . /sys/class/net/*/queues/*/*ps_* 2>/dev/null; true")
+
+    before = seen()
+    first, _s = tune("eth1")
+    second, second_s = tune("eth1")
+    tap, _s = tune("tap1", channels=None, mtu_bytes=None)
+    tap_again, _s = tune("tap1", channels=None, mtu_bytes=None)
+    frames = re.findall(r"rx-frames: (\d+)", sh("ethtool -c tap1"))
+    put_back()
+    return {
+        "changed": [first.changed, second.changed, tap.changed, tap_again.changed],
+        "masks": sum(change.knob.kind == "queue.rps" for change in first.changes),
+        "unsupported": {
+            name: sorted(found["kind"] for found in outcome.findings if found["code"] == "setting_unsupported")
+            for name, outcome in (("eth1", first), ("eth1 again", second), ("tap1", tap))
+        },
+        "evidence": [found["evidence"] for found in first.findings],
+        "frames": frames,
+        "second_s": second_s,
+        "same": seen() == before,
     }
 
 

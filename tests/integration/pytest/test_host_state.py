@@ -65,6 +65,20 @@ def test_router_settings(tmp_path: pathlib.Path) -> None:
     assert result["differences"] == []
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/net/tun"), reason="needs /dev/net/tun")
+def test_tuning_of_devices_with_many_queues(tmp_path: pathlib.Path) -> None:
+    result = run(tmp_path, "tuning")
+    assert result["changed"] == [True, False, True, False]
+    assert result["masks"] == 48
+    has_not = ["coalesce", "flow_control", "irq.affinity", "rings", "rss.hash", "rss.table"]
+    assert result["unsupported"]["eth1"] == result["unsupported"]["eth1 again"] == has_not
+    assert "coalesce" in result["unsupported"]["tap1"]  # it has frames, and no times
+    assert result["frames"] == ["8"]
+    assert all("not supported on eth1" in line for line in result["evidence"] if not line.startswith("the kernel also"))
+    assert result["second_s"] < 1.0
+    assert result["same"]
+
+
 def test_refusals_leave_nothing(tmp_path: pathlib.Path) -> None:
     result = run(tmp_path, "refused")
     assert result["told"] == {
