@@ -12,6 +12,7 @@ import shutil
 import tempfile
 import typing as t
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -108,9 +109,22 @@ def initial(machine: dict[str, t.Any], found: tuple[dict[str, t.Any], str | None
     calls=[({"governor": "powersave", "stop_owners": True, "strict": True}, None, None, None, False, {})],
     kills=[],
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(machine=MACHINES, found=FOUND, calls=st.lists(CALLS, min_size=1, max_size=4), kills=KILLS)
 def test_state_before_is_state_after(machine: t.Any, found: t.Any, calls: t.Any, kills: t.Any) -> None:
+    check(machine, found, calls, kills)
+
+
+@pytest.mark.slow
+@settings(max_examples=1000, deadline=None)
+@given(machine=MACHINES, found=FOUND, calls=st.lists(CALLS, min_size=1, max_size=6), kills=KILLS)
+def test_state_before_is_state_after_in_many_more_cases(
+    machine: t.Any, found: t.Any, calls: t.Any, kills: t.Any
+) -> None:
+    check(machine, found, calls, kills)
+
+
+def check(machine: t.Any, found: t.Any, calls: t.Any, kills: t.Any) -> None:
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
         cpus = initial(machine, found, folder)
         before = cpus.picture()
@@ -153,7 +167,7 @@ def honest(cpus: FakeCpus, result: dict[str, t.Any]) -> None:
         assert cpus.boost == wanted["boost"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(machine=MACHINES, found=FOUND, options=OPTIONS)
 def test_a_second_call_changes_nothing_and_check_mode_tells_the_truth(
     machine: t.Any, found: t.Any, options: t.Any
