@@ -195,15 +195,19 @@ def result_record(
 def _validation(goal: Goal, trial: Trial | None) -> dict[str, t.Any] | None:
     if trial is None:
         return None
-    ratio = trial.found.loss_ratio
-    held = ratio is not None and ratio <= goal.loss_ratio
+    found = trial.found
+    ratio, path_ratio = found.loss_ratio, found.path_loss_ratio
+    held: bool | None = ratio is not None and ratio <= goal.loss_ratio
     shown = "unknown" if ratio is None else f"{ratio:.6%}"
-    if ratio and trial.found.missing:
-        shown += f", of it {trial.found.missing / trial.found.intended:.6%} that the generator did not offer"
+    said = f"{goal.name}'s loss ratio is {'held' if held else 'not held'}"
+    if found.missing:
+        shown += f", of it {found.missing / found.intended:.6%} that the generator did not offer"
+        if not held and path_ratio is not None and path_ratio <= goal.loss_ratio:
+            held = None
+            said = f"whether {goal.name}'s loss ratio is held at this load is not shown"
     return {
         **trial.as_dict(),
         "goal": goal.name,
         "held": held,
-        "text": f"{trial.duration_s:g} s at {trial.load_pps:,.0f} packet/s: loss {shown}, "
-        f"{goal.name}'s loss ratio is {'held' if held else 'not held'}",
+        "text": f"{trial.duration_s:g} s at {trial.load_pps:,.0f} packet/s: loss {shown}; {said}",
     }

@@ -225,3 +225,18 @@ def test_trials_are_noted_one_by_one() -> None:
 
 def test_the_default_goals() -> None:
     assert [(goal.name, goal.loss_ratio) for goal in DEFAULT_GOALS] == [("NDR", 0.0), ("PDR", 0.005)]
+
+
+def test_a_validation_that_the_generator_spoilt_shows_nothing() -> None:
+    """It could hold the rate for a second and not for a minute."""
+
+    def short(seen: Observation) -> Observation:
+        if (seen.offered_s or 0) < 60:
+            return seen
+        sent = round((seen.counts[0].sent or 0) * 0.9)
+        return dataclasses.replace(seen, counts=(Count("forward", sent, sent),))
+
+    validation = searched(measurer=Faulty(short, range(1000)))["validation"]
+    assert validation["held"] is None
+    assert "10.0" in validation["text"]
+    assert "not shown" in validation["text"]
