@@ -28,7 +28,8 @@ PROBE_LIMIT_S = 20.0
 #: The kernel says so when it has started the first program and that has ended.
 PROBE_DONE = "Attempted to kill init! exitcode=0x00000000"
 
-ACCEL_OPTIONS = {KVM: ("-accel", "kvm", "-cpu", "host"), TCG: ("-accel", "tcg,thread=multi", "-cpu", "max")}
+#: Unless told otherwise QEMU keeps up to 1 GiB of translated code for each guest.
+ACCEL_OPTIONS = {KVM: ("-accel", "kvm", "-cpu", "host"), TCG: ("-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max")}
 
 
 def choose(image: Image) -> str:

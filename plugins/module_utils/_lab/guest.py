@@ -30,6 +30,8 @@ from ansible_collections.fastpath.bench.plugins.module_utils._lab.topology impor
 
 BOOT_TIMEOUT_S = {accel.KVM: 120.0, accel.TCG: 420.0}
 POLL_S = 0.2
+#: Where systemd starts QEMU: how long until its process must have been seen.
+VANISHED_S = 30.0
 
 #: What the kernel says last before it starts again, after a panic too.
 RESTARTED = "reboot: Restarting system"
@@ -408,7 +410,9 @@ def wait_ready(names: LabNames, hosts: t.Mapping[str, subprocess.Popen[bytes] | 
             elif found is not None and "ready" in said.split():
                 launch.write_init_record(names, host, {"kind": "vm", **dataclasses.asdict(found)})
                 waiting.remove(host)
-            elif found is None and (time.monotonic() - begun > 10 if starter is None else starter.poll() is not None):
+            elif found is None and (
+                time.monotonic() - begun > VANISHED_S if starter is None else starter.poll() is not None
+            ):
                 how = "ended while it started"
             elif RESTARTED in _text(names.console_log(host)):
                 how = "restarts before it is up"
