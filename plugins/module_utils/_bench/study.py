@@ -312,7 +312,18 @@ def _sentences(study: Study) -> list[str]:
                 best = max(peaks, key=lambda cell: cell.value or 0.0)
                 where = f"{best.topology}, {best.power}, {best.direction}"
                 lines.append(f"best peak {title}, {called}: {best.text} ({where})")
+    drawn = [versus for versus in (*study.gains, *study.between_kinds, *study.routed) if _was_drawn(versus)]
+    if drawn:
+        # each has an interval that misses the truth one time in twenty
+        lines.append(
+            f"of the {len(drawn)} comparisons made, about {len(drawn) * 0.05:.0f} would show a difference by chance alone: "
+            "take a single one for a hint, and many that agree for a result"
+        )
     return lines
+
+
+def _was_drawn(versus: Versus) -> bool:
+    return versus.found is not None and versus.found.difference.percent is not None
 
 
 def _count_of(cells: list[Cell]) -> str:
@@ -347,7 +358,9 @@ def markdown(study: Study) -> str:
     lines += ["", "## Every figure", ""]
     heads = ["topology", "traffic", "direction"]
     heads += [f"{power} {statistic}" for power in study.powers for statistic in STATISTICS]
-    lines += _table([*heads, "why not"], [_figures(study, place) for place in _places(study)])
+    reasons = list(dict.fromkeys(cell.reason for cell in study.cells if cell.reason))
+    lines += _table([*heads, "why not"], [_figures(study, place, reasons) for place in _places(study)])
+    lines += ["", *(f"{number}. {_text(reason)}" for number, reason in enumerate(reasons, start=1))] if reasons else []
     for title, those in (
         (f"What each power profile changes against {study.powers[0]}", study.gains),
         ("One kind against the other", study.between_kinds),
@@ -370,10 +383,10 @@ def _places(study: Study) -> list[tuple[str, str, str]]:
     return list(dict.fromkeys((cell.topology, cell.traffic, cell.direction) for cell in study.cells))
 
 
-def _figures(study: Study, place: tuple[str, str, str]) -> list[str]:
+def _figures(study: Study, place: tuple[str, str, str], reasons: list[str]) -> list[str]:
     those = [cell for cell in study.cells if (cell.topology, cell.traffic, cell.direction) == place]
-    reasons = dict.fromkeys(f"{cell.power}: {cell.reason}" for cell in those if cell.reason)
-    return [*place, *(cell.text for cell in those), "; ".join(reasons)]
+    why = dict.fromkeys(f"{cell.power}: {reasons.index(cell.reason) + 1}" for cell in those if cell.reason)
+    return [*place, *(cell.text for cell in those), ", ".join(why)]
 
 
 def _published(figure: t.Mapping[str, t.Any]) -> str:

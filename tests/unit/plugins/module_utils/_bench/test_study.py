@@ -124,6 +124,8 @@ def test_all_figures_and_what_follows_from_them():
     assert "shown in 10 of 10 comparisons" in large
     small = next(line for line in made.sentences if line.startswith("small packets, static_high over dynamic"))
     assert "-10.0 %" in small
+    # 20 gains, 8 between the kinds, 16 routed against direct
+    assert any(line.startswith("of the 44 comparisons made, about 2 would show") for line in made.sentences)
     # the same on both kinds
     assert any(
         line.startswith("large packets, server over desktop") and "no difference is shown in any of 4" in line
@@ -141,7 +143,8 @@ def test_a_figure_that_is_not_there_has_a_reason():
     assert made.sentences[0] == "40 of 80 figures were measured; the others were not: skipped: no lever (40)"
     assert all(versus.found is not None and not versus.found.shown and versus.reason for versus in made.gains)
     text = study.markdown(made)
-    assert "no lever" in text
+    assert "\n1. skipped: no lever\n" in text
+    assert "| static_high: 1 |" in text
     assert "has no result (skipped)" in text
 
 
