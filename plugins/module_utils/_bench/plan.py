@@ -47,7 +47,7 @@ NONE = "none"
 
 MATRIX_KEYS = ("axes", "include", "exclude", "repeats", "order", "seed", "baseline")
 TRAFFIC_KEYS = ("description", "generator", "headline", "options", "duration_s", "warmup_s", "interval_s", "ip_version")
-DATAPATH_KEYS = ("description", "role", "vars", "addresses", "stateful")
+DATAPATH_KEYS = ("description", "role", "vars", "addresses", "stateful", "whole_checksums")
 #: Who holds the addresses of a DUT's data interfaces: its kernel, or the datapath (the kernel then has none on them).
 ADDRESS_HOLDERS = ("kernel", "datapath")
 POWER_KEYS = ("description", "vars", "parts")
@@ -259,7 +259,7 @@ def _generator(catalog: Catalog, name: str) -> dict[str, t.Any]:
 
 def _datapath(catalog: Catalog, name: str) -> dict[str, t.Any]:
     if name == NONE:
-        return {"role": None, "vars": {}, "addresses": "kernel", "stateful": False}
+        return {"role": None, "vars": {}, "addresses": "kernel", "stateful": False, "whole_checksums": False}
     where = f"bench_datapaths.{name}"
     entry = as_mapping(catalog.datapaths[name], where)
     only_keys(entry, DATAPATH_KEYS, where)
@@ -270,6 +270,7 @@ def _datapath(catalog: Catalog, name: str) -> dict[str, t.Any]:
             entry.get("addresses", "kernel"), ADDRESS_HOLDERS, where + ".addresses", "holder of addresses"
         ),
         "stateful": as_flag(entry.get("stateful", False), where + ".stateful"),
+        "whole_checksums": as_flag(entry.get("whole_checksums", False), where + ".whole_checksums"),
     }
 
 
@@ -665,6 +666,7 @@ def _group(testbed: Testbed, group_id: str, point: Point, own: t.Mapping[str, Ax
         "settings": settings,
         "role": datapath["role"],
         "addresses": datapath["addresses"],
+        "whole_checksums": datapath["whole_checksums"],
         "stateful": datapath["stateful"],
         "vars": variables,
         "client": topology.parts["client"],

@@ -13,9 +13,18 @@ from ansible_collections.fastpath.bench.plugins.module_utils._common.errors impo
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp import info, interface_run, placement, route
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp.errors import VppGone, VppRefused
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp.session import NO_INDEX, Call
+from ansible_collections.fastpath.bench.tests.unit.plugins.module_utils._vpp.conftest import HOST, Fake
+from ansible_collections.fastpath.bench.tests.unit.plugins.module_utils._vpp.fake_vpp import FakeVpp
 
 ANY = tuple(range(-200, 0))
 MISSING = 4711
+
+
+class FakeOfFour(Fake):
+    """With four workers."""
+
+    def __init__(self) -> None:
+        self.vpp = FakeVpp(workers=4, host=HOST)
 
 
 class Box:
@@ -402,6 +411,20 @@ def test_placements_that_cannot_be(box: Box) -> None:
     assert place(1, 1).code == "duplicate_queue"
     assert place(0, interface="loop1").code == "no_queues"
     assert place(0, interface="nope").code == "no_interface"
+
+
+def test_four_queues_on_four_workers_in_the_vpp_in_memory() -> None:
+    """VPP wants a CPU for each worker, so a real one with four needs five; see roles/vpp/README.md."""
+    box = Box(FakeOfFour())
+    box.interfaces(af_packet(rx_queues=4))
+    asked = [{"interface": "host-eth1", "queue": number, "worker": number} for number in range(4)]
+    done = box.place(placements=asked)
+    threads = [(one["queue"], one["worker"], one["thread"], one["thread_name"]) for one in done["placements"]]
+    assert threads == [(number, number, number + 1, f"vpp_wk_{number}") for number in range(4)]
+    assert not box.place(placements=asked)["changed"]
+    with pytest.raises(BenchError) as caught:
+        box.place(placements=[{"interface": "host-eth1", "queue": 0, "worker": 4}])
+    assert (caught.value.code, "3 (vpp_wk_3, thread 4)" in str(caught.value)) == ("no_worker", True)
 
 
 # vpp_route
