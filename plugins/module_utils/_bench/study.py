@@ -316,8 +316,8 @@ def _sentences(study: Study) -> list[str]:
     if drawn:
         # each has an interval that misses the truth one time in twenty
         lines.append(
-            f"of the {len(drawn)} comparisons made, about {len(drawn) * 0.05:.0f} would show a difference by chance alone: "
-            "take a single one for a hint, and many that agree for a result"
+            f"of the {len(drawn)} comparisons made, about {len(drawn) * 0.05:.0f} would show a difference by chance "
+            "alone: take a single one for a hint, and many that agree for a result"
         )
     return lines
 
