@@ -44,6 +44,12 @@ def as_text(value: t.Any, where: str) -> str:
     return str(value)
 
 
+def as_flag(value: t.Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise BenchError(f"true or false is needed, not {_kind(value)}", where=where)
+    return value
+
+
 def as_int(value: t.Any, where: str, *, low: int | None = None, high: int | None = None) -> int:
     return int(_number(value, where, low, high, whole=True))
 

@@ -303,6 +303,11 @@ class Reader:
         """Counts up at each update of the node counters."""
         return self.segment.scalar("/sys/heartbeat") or 0
 
+    def nat_sessions(self) -> dict[str, int]:
+        """Sessions of each NAT44 that this VPP has the plugin of."""
+        found = {mode: self.segment.counters(f"/nat44-{mode}/total-sessions") for mode in ("ed", "ei")}
+        return {mode: sum(map(sum, rows)) for mode, rows in found.items() if rows is not None}
+
     def _names(self) -> tuple[list[str], dict[int, tuple[str, str]], list[str]]:
         segment = self.segment
         if self._epoch_names is None or segment.changed:

@@ -67,6 +67,7 @@ class Sampler:
         record["e"] = _changed(self._last.errors, {_key(*key): count for key, count in snapshot.errors.items()})
         record["i"] = _changed(self._last.interfaces, {name: list(now) for name, now in snapshot.interfaces.items()})
         record["cpu"] = {str(thread): ns for thread, ns in snapshot.on_cpu_ns.items()}
+        record["s"] = reader.nat_sessions()
         return {key: value for key, value in record.items() if value != {} or key == "n"}
 
 
@@ -96,6 +97,7 @@ class _State:
     errors: dict[str, int] = dataclasses.field(default_factory=dict)
     interfaces: dict[str, list[int]] = dataclasses.field(default_factory=dict)
     cpu: dict[str, int] = dataclasses.field(default_factory=dict)
+    sessions: dict[str, int] = dataclasses.field(default_factory=dict)
 
     def feed(self, record: dict[str, t.Any]) -> None:
         kept: tuple[tuple[str, dict[str, t.Any]], ...] = (
@@ -110,9 +112,10 @@ class _State:
                 else:
                     values[key] = value
         self.cpu = record.get("cpu", {})
+        self.sessions = record.get("s", {})
 
     def copy(self) -> _State:
-        return _State(dict(self.nodes), dict(self.errors), dict(self.interfaces), dict(self.cpu))
+        return _State(dict(self.nodes), dict(self.errors), dict(self.interfaces), dict(self.cpu), dict(self.sessions))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,6 +140,7 @@ class _Index:
         self.absent: list[tuple[float, str]] = []
         self.threads: dict[int, list[runtime.Thread]] = {}
         self.has_nodes: dict[int, bool] = {}
+        self.sessions: list[tuple[float, dict[str, int]]] = []
         for number, record in enumerate(records):
             at = record["m"]
             if "why" in record:
@@ -150,6 +154,8 @@ class _Index:
                 self.has_nodes[generation] = record["has_nodes"]
             if "n" in record:
                 self.nodes.append((at, number))
+            if "s" in record:
+                self.sessions.append((at, record["s"]))
 
     def why_absent(self, start: float, end: float) -> str | None:
         """VPP was away at some time in the window."""
@@ -199,7 +205,30 @@ def cut(records: _Records, spans: dict[str, tuple[float, float]], interval_s: fl
             if isinstance(edges, _Edges):
                 needed |= edges.needed
     states = _states(records(), needed, index)
-    return {name: _report(index, states, plans[name], *spans[name]) for name in spans}
+    reports = {name: _report(index, states, plans[name], *spans[name]) for name in spans}
+    for name, span in spans.items():
+        reports[name]["nat44"] = _nat_sessions(index, *span)
+    return reports
+
+
+def _nat_sessions(index: _Index, start: float, end: float) -> dict[str, dict[str, int]] | None:
+    """How many sessions each NAT44 of VPP held, by readings: at the recording's begin and end, and in the window.
+
+    A recording of one trial begins before the trial's first packet and ends after its last one.
+    """
+    result: dict[str, dict[str, int]] = {}
+    for mode in sorted({mode for _at, counts in index.sessions for mode in counts}):
+        series = [(at, counts.get(mode, 0)) for at, counts in index.sessions]
+        inside = [count for at, count in series if start <= at <= end]
+        before = [count for at, count in series if at <= start]
+        result[mode] = {
+            "before": series[0][1],
+            "window_start": (before or [series[0][1]])[-1],
+            "window_end": (inside or before or [series[0][1]])[-1],
+            "most": max(inside, default=0),
+            "after": series[-1][1],
+        }
+    return result or None
 
 
 def _node_edges(index: _Index, start: float, end: float, interval_s: float) -> _Edges | str:
