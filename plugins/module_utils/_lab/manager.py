@@ -52,33 +52,47 @@ class Lab:
         recipes = self._recipes(topology)
         specs = {node.name: guest.spec(topology, node, recipes[node.name].key) for node in topology.of_kind(KIND_VM)}
         as_data = {name: spec.as_data() for name, spec in specs.items()}
-        with self._locked():
-            site = launch.survey()
-            found = self._look(site)
-            todo = plan(found, topology, as_data)
-            before = describe(found)
-            if self.check_mode:
-                return {
-                    "changed": todo.changed,
-                    "steps": todo.steps(),
-                    "before": before,
-                    "after": describe_wanted(topology),
-                    **before,
-                }
-            if todo.changed:
-                for key in todo.build:
-                    image.build(next(recipe for recipe in recipes.values() if recipe.key == key))
-                self._apply(todo, found, topology, site, specs)
+        by_key = {recipe.key: recipe for recipe in recipes.values()}
+        built: list[str] = []
+        while True:
+            with self._locked():
+                site = launch.survey()
                 found = self._look(site)
-                left = plan(found, topology, as_data)
-                if left.changed:
-                    raise LabError(
-                        f"not as asked after all steps: {'; '.join(left.steps())}",
-                        where=f"lab {self.names.lab}",
-                        code="not_as_asked",
-                    )
-            after = describe(found)
-            return {"changed": todo.changed, "steps": todo.steps(), "before": before, "after": after, **after}
+                todo = plan(found, topology, as_data)
+                if self.check_mode or not todo.build:
+                    return self._reach(todo, found, topology, site, specs, built=built)
+            # Without the lab's lock: it takes minutes, and does nothing to the lab.
+            for key in todo.build:
+                image.build(by_key[key])
+                built.append(f"build image {key}")
+
+    def _reach(
+        self,
+        todo: Plan,
+        found: Found,
+        topology: Topology,
+        site: launch.Site,
+        specs: t.Mapping[str, guest.Spec],
+        *,
+        built: list[str],
+    ) -> dict[str, t.Any]:
+        steps = built + todo.steps()
+        before = describe(found)
+        if self.check_mode:
+            after = describe_wanted(topology)
+            return {"changed": todo.changed, "steps": steps, "before": before, "after": after, **before}
+        if todo.changed:
+            self._apply(todo, found, topology, site, specs)
+            found = self._look(site)
+            left = plan(found, topology, {name: spec.as_data() for name, spec in specs.items()})
+            if left.changed:
+                raise LabError(
+                    f"not as asked after all steps: {'; '.join(left.steps())}",
+                    where=f"lab {self.names.lab}",
+                    code="not_as_asked",
+                )
+        after = describe(found)
+        return {"changed": bool(steps), "steps": steps, "before": before, "after": after, **after}
 
     def _recipes(self, topology: Topology) -> dict[str, image.Recipe]:
         """What each virtual machine's image is made of."""
