@@ -10,18 +10,19 @@ counting socket on this host. What arrives is counted by the receiver's kernel.
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
 import dataclasses
 import functools
+import subprocess
 import time
 import typing as t
 
+from ansible_collections.fastpath.bench.plugins.module_utils._common import command
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._host.path_wire import family_of
 from ansible_collections.fastpath.bench.plugins.module_utils._search.frames import Frames, Part
 from ansible_collections.fastpath.bench.plugins.module_utils._search.verdict import Count, Limits, Observation
-from ansible_collections.fastpath.bench.plugins.module_utils._traffic import iperf2, runner
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic import iperf2
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.counting import CountingSocket
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.iperf import PROGRAMS, probe
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.record import CLIENT, FORWARD, SENDER
@@ -69,7 +70,7 @@ class _Sent:
     part: Part
     packets: int
     seconds: float
-    result: runner.ProcessResult
+    said: str
 
 
 class IperfMeasurer:
@@ -78,7 +79,7 @@ class IperfMeasurer:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.path, self.version = probe(PROGRAMS["iperf2"])
-        said = runner.run([self.path, "--help"], limit_s=5)
+        said = command.run([self.path, "--help"], limit_s=5)
         if iperf2.NO_FIN not in said.stdout + said.stderr:
             raise BenchError(
                 f"iperf {self.version.text} has no {iperf2.NO_FIN}",
@@ -87,7 +88,6 @@ class IperfMeasurer:
             )
         self.sink = SinkClient(settings.server, settings.port, bind=settings.bind_address)
         self.streams = [part for part in settings.frames.parts for _number in range(settings.parallel)]
-        self.pool = concurrent.futures.ThreadPoolExecutor(len(self.streams))
 
     @property
     def limits(self) -> Limits:
@@ -98,7 +98,6 @@ class IperfMeasurer:
 
     def close(self) -> None:
         self.sink.close()
-        self.pool.shutdown()
 
     @functools.cached_property
     def uncounted(self) -> int:
@@ -108,13 +107,9 @@ class IperfMeasurer:
         """
         address = "::1" if self.settings.ip_version == 6 else "127.0.0.1"
         with contextlib.closing(CountingSocket(address)) as counter:
-            found = self._one(
-                self.settings.frames.parts[0],
-                address=address,
-                port=counter.port,
-                rate_pps=_CALIBRATION_PPS,
-                duration_s=_CALIBRATION_S,
-            )
+            part = self.settings.frames.parts[0]
+            argv = self._command(part, (address, counter.port), _CALIBRATION_PPS, _CALIBRATION_S)
+            (found,) = self._run([(part, argv)], _CALIBRATION_S)
             uncounted = counter.total - found.packets
         if not 0 <= uncounted <= 4:
             raise BenchError(
@@ -146,7 +141,7 @@ class IperfMeasurer:
         except BenchError as error:
             return Observation(error=(error.code, error.message))
         seconds = max(one.seconds for one in sent)
-        broken = [line for one in sent for line in one.result.stderr.strip().splitlines()]
+        broken = [line for one in sent for line in one.said.strip().splitlines()]
         return Observation(
             counts=(Count(FORWARD, packets, arrived - damaged),),
             offered_s=seconds,
@@ -162,45 +157,59 @@ class IperfMeasurer:
         )
 
     def _send(self, load_pps: float | None, duration_s: float) -> list[_Sent]:
-        work = [
-            functools.partial(
-                self._one,
-                part,
-                address=self.settings.server,
-                port=self.settings.port,
-                rate_pps=None if load_pps is None else load_pps * part.share / self.settings.parallel,
-                duration_s=duration_s,
-                bind_address=self.settings.bind_address,
-            )
-            for part in self.streams
-        ]
-        return [made.result() for made in [self.pool.submit(one) for one in work]]
+        shares = [part.share / self.settings.parallel for part in self.streams]
+        rates = [None if load_pps is None else load_pps * share for share in shares]
+        settings = self.settings
+        return self._run(
+            [
+                (part, self._command(part, (settings.server, settings.port), rate, duration_s, settings.bind_address))
+                for part, rate in zip(self.streams, rates)
+            ],
+            duration_s,
+        )
 
-    def _one(self, part: Part, *, address: str, port: int, rate_pps: float | None, duration_s: float,
-             bind_address: str | None = None) -> _Sent:  # fmt: skip
-        command = iperf2.load_command(
+    def _command(
+        self, part: Part, to: tuple[str, int], rate_pps: float | None, duration_s: float, bind: str | None = None
+    ) -> list[str]:
+        return iperf2.load_command(
             self.path,
-            server=address,
-            port=port,
+            server=to[0],
+            port=to[1],
             length_bytes=part.payload_bytes(self.settings.ip_version),
             rate_pps=rate_pps,
             duration_s=duration_s,
-            bind_address=bind_address,
+            bind_address=bind,
             ipv6=self.settings.ip_version == 6,
         )
-        result = runner.run(command, limit_s=duration_s + _EXTRA_S)
-        if result.timed_out or result.returncode:
+
+    def _run(self, wanted: t.Sequence[tuple[Part, list[str]]], duration_s: float) -> list[_Sent]:
+        """All at once. None outlives this call, also when it is broken off."""
+        limit = time.monotonic() + duration_s + _EXTRA_S
+        running: list[subprocess.Popen[bytes]] = []
+        try:
+            for _part, argv in wanted:
+                running.append(command.start(argv, env={"TZ": "UTC"}))
+            results = [command.finish(process, limit_s=limit - time.monotonic()) for process in running]
+        finally:
+            for process in running:
+                if process.returncode is None:
+                    command.kill(process)
+                    process.wait()
+        return [self._read(part, result) for (part, _argv), result in zip(wanted, results)]
+
+    def _read(self, part: Part, result: command.Result) -> _Sent:
+        if result.timed_out or result.rc:
             said = (result.stderr or result.stdout).strip().splitlines()
-            how = "did not end" if result.timed_out else f"ended with {result.returncode}"
+            how = "did not end" if result.timed_out else f"ended with {result.rc}"
             raise BenchError(f"iperf2 {how}: {said[-1] if said else 'it said nothing'}", code="tool_error")
         measured = iperf2.parse(
-            result.stdout, end=CLIENT, port=port, interval_s=None, stderr=result.stderr, version=self.version.text
+            result.stdout, end=CLIENT, interval_s=None, stderr=result.stderr, version=self.version.text
         )
         finals = [flow.final for flow in measured.of(FORWARD, SENDER) if flow.final is not None]
         if len(finals) != 1 or finals[0].packets is None:
             why = (measured.errors or ("its report has no final row",))[0]
             raise BenchError(f"iperf2: {why}", code="tool_error")
-        return _Sent(part, finals[0].packets, finals[0].length_s, result)
+        return _Sent(part, finals[0].packets, finals[0].length_s, result.stderr)
 
     def _settled(self, before: int, sent: int, damaged_before: int = 0) -> tuple[int, int]:
         """What has arrived when nothing more comes, and how many of it were damaged."""
