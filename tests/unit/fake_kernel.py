@@ -99,7 +99,8 @@ class Link:
 
     def _irqs_anew(self) -> None:
         """One interrupt for each receive queue; a number is not used twice."""
-        self.irqs = {self.index * 1000 + number: "0-3" for number in range(self.channels["rx"])}
+        first = max(self.irqs, default=self.index * 1000 - 1) + 1
+        self.irqs = {first + number: "0-3" for number in range(self.channels["rx"])}
 
     @property
     def spread(self) -> list[int]:
@@ -166,6 +167,7 @@ class FakeKernel(Access):
             own = link.spread == equal_table(16, link.channels["rx"])
             # The driver's own table and the same one set by hand cannot be told apart by reading.
             state["table"] = None if own else link.spread
+            state["irqs"] = list(link.irqs.values())  # whatever their numbers are by now
             if link.coalesce["adaptive-rx"]:
                 state["coalesce"] = {**link.coalesce, "rx-usecs": "moving"}
             links[name] = state

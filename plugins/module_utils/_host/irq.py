@@ -66,12 +66,20 @@ class IrqWish:
     spread: bool = False
 
 
+def _by_number_of(value: t.Mapping[str, str], now: t.Mapping[str, str]) -> dict[str, str]:
+    """The CPUs of interrupts, by the numbers that they have now."""
+    if len(value) != len(now) and any(irq in now for irq in value):
+        return dict(value)
+    return {irq: value[old] for irq, old in zip(sorted(now, key=int), sorted(value, key=int))}
+
+
 @register
 class IrqAffinity(DeviceKnob):
     """The CPUs of each interrupt of an interface, as one setting, since interrupts come and go with queues.
 
-    Value: number of the interrupt, as text -> list of CPUs. Interrupts that
-    came or went make no difference.
+    Value: number of the interrupt, as text -> list of CPUs. When a driver
+    asked for all of them anew and got other numbers, the first one is still
+    the first one.
     """
 
     kind = "irq.affinity"
@@ -96,7 +104,8 @@ class IrqAffinity(DeviceKnob):
         return cpus
 
     def same(self, one: Value, other: Value) -> bool:
-        return all(one[irq] == other[irq] for irq in one if irq in other)
+        # With fewer of them it is not the same, though those that are left may hold: the others come back some day.
+        return len(one) == len(other) and _by_number_of(one, other) == other
 
     def resolve(self, current: Value, wish: t.Any) -> Value:
         in_order = sorted(current, key=int)
@@ -122,7 +131,7 @@ class IrqAffinity(DeviceKnob):
         """What differs. An interrupt whose CPUs the kernel itself manages cannot be had; the others can."""
         now = self.read()
         managed = []
-        for irq, cpus in value.items():
+        for irq, cpus in _by_number_of(value, now).items():
             if irq not in now or now[irq] == cpus:
                 continue
             try:

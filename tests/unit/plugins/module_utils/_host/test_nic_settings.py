@@ -389,10 +389,13 @@ def test_an_interrupt_that_the_kernel_manages_is_not_permitted(tmp_path: pathlib
 
 def test_interrupts_of_queues_that_went_are_no_loss(tmp_path: pathlib.Path) -> None:
     kernel = FakeKernel()
+    kernel.net["eth1"].irqs = {2000: "0", 2001: "1", 2002: "2-3", 2003: "3"}
     before = kernel.picture()
     tuned(kernel, tmp_path, irq_cpus="1", irq_spread=False)
     tuned(kernel, tmp_path, channels={"rx": 2})
-    assert set(kernel.net["eth1"].irqs) == {2000, 2001}
+    assert set(kernel.net["eth1"].irqs) == {2004, 2005}  # new numbers
+    tuned(kernel, tmp_path, irq_cpus="0-1", irq_spread=True)
+    assert kernel.net["eth1"].irqs == {2004: "0", 2005: "1"}
     result = restore(journal(tmp_path), kernel)
     assert result.conflicts == []
     assert kernel.picture() == before
