@@ -20,7 +20,7 @@ options:
     description:
       - How long VPP may take for one answer. When it takes longer the module fails with the code V(vpp_hung).
     type: float
-    default: 10.0
+    default: 30.0
 requirements:
   - A running VPP on the managed host, and a user who may use its API socket (root, or a member of the group C(vpp)).
   - The Python package C(vpp_papi) for the Python that runs the module. FD.io's repository has it as

@@ -40,7 +40,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._vpp.errors import 
 
 DEFAULT_SOCKET: t.Final = "/run/vpp/api.sock"
 SOCKET_ENV: t.Final = "VPP_API_SOCKET"
-DEFAULT_TIMEOUT_S: t.Final = 10.0
+DEFAULT_TIMEOUT_S: t.Final = 30.0
 #: What VPP answers where "any" or "none" is meant.
 NO_INDEX: t.Final = 0xFFFFFFFF
 #: Requests that are under way at the same time. VPP reads them as fast as it can; more only fills buffers.
