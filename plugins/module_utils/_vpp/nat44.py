@@ -575,14 +575,15 @@ def _is_address(text: str) -> bool:
     return True
 
 
-_LIMIT = re.compile(r"max translations per thread: (\d+) fib (\d+)")
+#: VPP of about 20.09 had one limit, for all.
+_LIMIT = re.compile(r"max translations per thread: (\d+)(?: fib (\d+))?")
 _FIB = re.compile(r"(?:ipv4-VRF:(\d+)|\S+), fib_index:(\d+)")
 
 
 def read_limits(session: Session) -> dict[int, int]:
     """VRF -> sessions that a thread has at most. VPP's API can set this limit and cannot tell it."""
     text = session.call("cli_inband", cmd="show nat44 summary").reply
-    by_fib = {int(fib): int(number) for number, fib in _LIMIT.findall(text)}
+    by_fib = {int(fib or 0): int(number) for number, fib in _LIMIT.findall(text)}
     if not by_fib:
         raise ParseError("VPP's 'show nat44 summary' has no limit in it", line=text.strip().split("\n", maxsplit=1)[0])
     if set(by_fib) == {0}:

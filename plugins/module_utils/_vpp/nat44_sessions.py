@@ -54,59 +54,44 @@ class Counts:
         return {**result, "full": self.full}
 
 
-_COUNT = re.compile(r"total(?: (\w+))?(?: sessions)?: (\d+)(?: \(timed out: (\d+)\))?")
+_TOTAL = re.compile(r"total sessions: (\d+)(?: \(timed out: (\d+)\))?")
 _BLOCK = re.compile(r"(\w+) sessions:")
-_PART = re.compile(r"(established|transitory): (\d+)(?: \(timed out: (\d+)\))?")
+_PART = re.compile(r"(total|established|transitory): (\d+)(?: \(timed out: (\d+)\))?")
+#: As VPP of about 20.09 has it: each count on a line of its own.
+_OLD_TIMED_OUT = re.compile(r"total timed out sessions: (\d+)")
+_OLD_COUNT = re.compile(r"total (tcp|udp|icmp|other)(?: (established|transitory))? sessions: (\d+)")
 
 
 def parse_summary(text: str) -> tuple[int, int | None, dict[str, dict[str, int | None]]]:
     """The counts of ``show nat44 summary``: total, timed out, and by protocol.
 
-    VPP of about 20.09 has a line "total tcp sessions: 0" for each; later ones
-    have a block for each protocol, in which "total:" is that protocol's.
+    Today it has a block for each protocol, in which "total:" is that protocol's; VPP of about 20.09 has lines.
     """
     total: int | None = None
     timed_out: int | None = None
     protocols: dict[str, dict[str, int | None]] = {}
-    block: str | None = None
+    block: dict[str, int | None] | None = None
     for line in (raw.strip() for raw in text.splitlines()):
-        found = _BLOCK.fullmatch(line)
-        if found:
-            block = found[1]
-            protocols[block] = {}
-            continue
-        found = _PART.fullmatch(line)
-        if found and block is not None:
-            protocols[block][found[1]] = int(found[2])
-            continue
-        found = _COUNT.fullmatch(line)
-        if not found:
-            continue
-        number, old = int(found[2]), None if found[3] is None else int(found[3])
-        word = found[1] if found[1] != "sessions" else None
-        if line.startswith("total sessions:"):
-            total, timed_out, block = number, old, None
-        elif word is not None:
-            _old_form(protocols, line, number)
-        elif block is not None:
-            protocols[block].update({"total": number, "timed_out": old})
-        else:
-            raise ParseError("a count in VPP's 'show nat44 summary' belongs to no protocol", line=line)
+        if found := _TOTAL.fullmatch(line):
+            total, timed_out, block = int(found[1]), int(found[2]) if found[2] else timed_out, None
+        elif found := _BLOCK.fullmatch(line):
+            block = protocols.setdefault(found[1], {})
+        elif found := _PART.fullmatch(line):
+            if block is None:
+                raise ParseError("a count in VPP's 'show nat44 summary' belongs to no protocol", line=line)
+            block[found[1]] = int(found[2])
+            if found[1] == "total":
+                block["timed_out"] = int(found[3]) if found[3] else None
+        elif found := _OLD_TIMED_OUT.fullmatch(line):
+            timed_out = int(found[1])
+        elif found := _OLD_COUNT.fullmatch(line):
+            protocols.setdefault(found[1], {})[found[2] or "total"] = int(found[3])
     if total is None:
         raise ParseError("VPP's 'show nat44 summary' has no total", line=text.strip().split("\n", maxsplit=1)[0])
     for name, counts in protocols.items():
         if "total" not in counts:
             raise ParseError(f"VPP's 'show nat44 summary' has no total for {name}", line=name)
     return total, timed_out, protocols
-
-
-def _old_form(protocols: dict[str, dict[str, int | None]], line: str, number: int) -> None:
-    words = line.split(":", maxsplit=1)[0].split()[1:-1]
-    held = protocols.setdefault(words[0], {"total": number} if len(words) == 1 else {})
-    if len(words) == 1:
-        held["total"] = number
-    else:
-        held[words[1]] = number
 
 
 def count(session: Session, mode: Mode, stats_socket: str | None = None) -> Counts | None:
