@@ -136,9 +136,15 @@ options:
       - Seconds of a last trial at the first goal's lower bound. It stands beside the result. V(0) leaves it out.
     type: float
     default: 60.0
+  latency_s:
+    description:
+      - Seconds for which round-trip times are measured at each of 0, 10, 50 and 90 % of the last goal's throughput,
+        by ping along the same path. The way back is without load. V(0) leaves it out.
+    type: float
+    default: 0.0
   trial_retries:
     description:
-      - How often a trial without a usable result is repeated.
+      - How often a trial without a usable result is repeated. The last trial of all may stay without one.
     type: int
     default: 2
   state_command:
@@ -223,6 +229,10 @@ search_result:
     validation:
       description: The last trial, with C(held) and C(text).
       type: dict
+    latency:
+      description: Round-trip times at parts of the last goal's throughput, with C(part), C(load_pps) and those of ping.
+      type: list
+      elements: dict
     search:
       description: How long it took, with C(search_s), C(total_s), C(trials), C(traffic_s) and C(overhead_s_mean).
       type: dict
@@ -269,6 +279,7 @@ def argument_spec() -> dict[str, t.Any]:
         "min_load_pps": {"type": "float"},
         "search_limit_s": {"type": "float", "default": 1200.0},
         "validation_s": {"type": "float", "default": 60.0},
+        "latency_s": {"type": "float", "default": 0.0},
         "trial_retries": {"type": "int", "default": 2},
         "state_command": {"type": "list", "elements": "str"},
         "spool_dir": {"type": "path"},

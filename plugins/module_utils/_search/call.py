@@ -46,6 +46,9 @@ class Asserting:
     def probe(self, duration_s: float) -> float:
         return self._inner.probe(duration_s)
 
+    def latency(self, load_pps: float, duration_s: float) -> dict[str, t.Any] | None:
+        return self._inner.latency(load_pps, duration_s)
+
     def profile(self) -> dict[str, t.Any]:
         return {**self._inner.profile(), "state_command": self._argv}
 
@@ -119,6 +122,7 @@ def _plan(params: t.Mapping[str, t.Any]) -> search.Plan:
         min_load_pps=params["min_load_pps"],
         search_limit_s=params["search_limit_s"],
         validation_s=params["validation_s"],
+        latency_s=params["latency_s"],
         retries=params["trial_retries"],
     )
 

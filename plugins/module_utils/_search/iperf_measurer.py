@@ -22,7 +22,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._common.errors impo
 from ansible_collections.fastpath.bench.plugins.module_utils._host.path_wire import family_of
 from ansible_collections.fastpath.bench.plugins.module_utils._search.frames import Frames, Part
 from ansible_collections.fastpath.bench.plugins.module_utils._search.verdict import Count, Limits, Observation
-from ansible_collections.fastpath.bench.plugins.module_utils._traffic import iperf2
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic import iperf2, ping
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.counting import CountingSocket
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.iperf import PROGRAMS, probe
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.record import CLIENT, FORWARD, SENDER
@@ -32,6 +32,8 @@ from ansible_collections.fastpath.bench.plugins.module_utils._traffic.sink impor
 _EXTRA_S = 15.0
 #: Nothing more is awaited when nothing came for so long (RFC 2544 waits for 2 s at most).
 _QUIET_S, _SETTLE_S, _POLL_S = 0.1, 2.0, 0.01
+#: Round-trip times are those of packets so far apart and so large.
+_PING_EVERY_S, _PING_BYTES, _PING_MARGIN_S = 0.01, 56, 0.3
 _CALIBRATION_PPS, _CALIBRATION_S = 1000.0, 0.2
 
 
@@ -156,7 +158,35 @@ class IperfMeasurer:
             },
         )
 
-    def _send(self, load_pps: float | None, duration_s: float) -> list[_Sent]:
+    def latency(self, load_pps: float, duration_s: float) -> dict[str, t.Any] | None:
+        """By ping along the same path: there and back, the way back without load."""
+        wish = ping.Wish(
+            address=self.settings.server,
+            count=max(1, round(duration_s / _PING_EVERY_S)),
+            interval_s=_PING_EVERY_S,
+            size_bytes=_PING_BYTES,
+            bind=self.settings.bind_address,
+            reply_timeout_s=1.0,
+            time_limit_s=_EXTRA_S,
+        )
+        found: list[dict[str, t.Any]] = []
+        if load_pps:
+            # the load begins before it and ends after it
+            around_s = duration_s + 2 * _PING_MARGIN_S
+
+            def beside() -> None:
+                time.sleep(_PING_MARGIN_S)
+                found.append(ping.measure(wish))
+
+            self._send(load_pps, around_s, beside)
+        else:
+            found.append(ping.measure(wish))
+        del found[0]["raw"]
+        return {"tool": "ping", "kind": "round trip", **found[0]}
+
+    def _send(
+        self, load_pps: float | None, duration_s: float, beside: t.Callable[[], None] | None = None
+    ) -> list[_Sent]:
         shares = [part.share / self.settings.parallel for part in self.streams]
         rates = [None if load_pps is None else load_pps * share for share in shares]
         settings = self.settings
@@ -166,6 +196,7 @@ class IperfMeasurer:
                 for part, rate in zip(self.streams, rates)
             ],
             duration_s,
+            beside,
         )
 
     def _command(
@@ -182,13 +213,20 @@ class IperfMeasurer:
             ipv6=self.settings.ip_version == 6,
         )
 
-    def _run(self, wanted: t.Sequence[tuple[Part, list[str]]], duration_s: float) -> list[_Sent]:
+    def _run(
+        self,
+        wanted: t.Sequence[tuple[Part, list[str]]],
+        duration_s: float,
+        beside: t.Callable[[], None] | None = None,
+    ) -> list[_Sent]:
         """All at once. None outlives this call, also when it is broken off."""
         limit = time.monotonic() + duration_s + _EXTRA_S
         running: list[subprocess.Popen[bytes]] = []
         try:
             for _part, argv in wanted:
                 running.append(command.start(argv, env={"TZ": "UTC"}))
+            if beside is not None:
+                beside()
             results = [command.finish(process, limit_s=limit - time.monotonic()) for process in running]
         finally:
             for process in running:

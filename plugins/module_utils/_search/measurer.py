@@ -26,6 +26,12 @@ class Measurer(t.Protocol):
         :raises BenchError: it cannot send at all.
         """
 
+    def latency(self, load_pps: float, duration_s: float) -> dict[str, t.Any] | None:
+        """Round-trip times while a load is offered, 0 is none; None when it cannot tell.
+
+        :raises BenchError: they could not be measured.
+        """
+
     def profile(self) -> dict[str, t.Any]:
         """The Traffic Profile as a report states it."""
 

@@ -128,6 +128,7 @@ def result_record(
     found: Found | None,
     trials: t.Sequence[Trial],
     validation: Trial | None,
+    latency: t.Sequence[dict[str, t.Any]],
     profile: t.Mapping[str, t.Any],
     limits: Limits,
     abort: BenchError | None,
@@ -175,6 +176,7 @@ def result_record(
             if found is not None and goal.name in found.bounds
         ],
         "validation": _validation(goals[0], validation),
+        "latency": list(latency),
         "search": {
             "started": started,
             "search_s": search_s,
@@ -196,6 +198,9 @@ def _validation(goal: Goal, trial: Trial | None) -> dict[str, t.Any] | None:
     if trial is None:
         return None
     found = trial.found
+    if not found.usable:
+        text = f"{trial.duration_s:g} s at {trial.load_pps:,.0f} packet/s gave no result: {found.code}, {found.reason}"
+        return {**trial.as_dict(), "goal": goal.name, "held": None, "text": text}
     ratio, path_ratio = found.loss_ratio, found.path_loss_ratio
     held: bool | None = ratio is not None and ratio <= goal.loss_ratio
     shown = "unknown" if ratio is None else f"{ratio:.6%}"

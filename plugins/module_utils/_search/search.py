@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
 import typing as t
@@ -20,6 +21,8 @@ from ansible_collections.fastpath.bench.plugins.module_utils._search.verdict imp
 PROBE, WARMUP, SEARCH, CONFIRM, VALIDATION = "probe", "warmup", "search", "confirm", "validation"
 #: Without a lowest load, this part of the highest one.
 _LEAST_PART = 1000
+#: Parts of the last goal's throughput at which round-trip times are measured.
+LATENCY_LOADS = (0.0, 0.1, 0.5, 0.9)
 #: How long a trial takes that tells a dead direction from a device that is overrun.
 _CONFIRM_S = 0.5
 
@@ -37,6 +40,8 @@ class Plan:
     probe_s: float = 1.0
     #: 0 leaves the trial out.
     validation_s: float = 60.0
+    #: Seconds of round-trip times at each of LATENCY_LOADS; 0 leaves them out.
+    latency_s: float = 0.0
     #: How often a trial without a usable result is repeated before the search is given up.
     retries: int = 2
 
@@ -44,9 +49,12 @@ class Plan:
         for name in ("probe_s", "search_limit_s"):
             if getattr(self, name) <= 0:
                 raise BenchError(f"{name} must be above 0", where=f"option {name}", code="bad_option")
-        if self.validation_s < 0 or self.retries < 0:
-            raise BenchError("a negative number is not possible", where="options validation_s, trial_retries",
-                             code="bad_option")  # fmt: skip
+        if min(self.validation_s, self.latency_s, self.retries) < 0:
+            raise BenchError(
+                "a negative number is not possible",
+                where="options validation_s, latency_s, trial_retries",
+                code="bad_option",
+            )
 
 
 class SearchAbort(BenchError):
@@ -123,10 +131,12 @@ def run(plan: Plan, measurer: Measurer, *, note: t.Callable[[Trial], None] = lam
     loads: Range | None = None
     validation: Trial | None = None
     abort: BenchError | None = None
+    latency: list[dict[str, t.Any]] = []
     try:
         loads = _loads(plan, runner)
         found = _search(plan, loads, runner)
         searched = measurer.now()
+        latency = _latency(plan, found, runner)
         validation = _validate(plan, found, runner)
     except BenchError as error:
         abort = error
@@ -138,6 +148,7 @@ def run(plan: Plan, measurer: Measurer, *, note: t.Callable[[Trial], None] = lam
         found=found,
         trials=runner.trials,
         validation=validation,
+        latency=latency,
         profile=measurer.profile(),
         limits=measurer.limits,
         abort=abort,
@@ -169,5 +180,25 @@ def _validate(plan: Plan, found: Found, runner: _Runner) -> Trial | None:
     bounds: Bounds = found.bounds[plan.goals[0].name]
     if not plan.validation_s or bounds.lower_pps is None:
         return None
-    runner.attempt(bounds.lower_pps, plan.validation_s, VALIDATION)
+    with contextlib.suppress(SearchAbort):  # what spoilt it is in the trial, and the search was good
+        runner.attempt(bounds.lower_pps, plan.validation_s, VALIDATION)
     return runner.trials[-1]
+
+
+def _latency(plan: Plan, found: Found, runner: _Runner) -> list[dict[str, t.Any]]:
+    """Round-trip times at parts of the last goal's throughput, which is PDR's by default."""
+    goal = plan.goals[-1].name
+    throughput = found.bounds[goal].conditional_pps
+    if not plan.latency_s or throughput is None:
+        return []
+    rows = []
+    for part in LATENCY_LOADS:
+        row: dict[str, t.Any] = {"goal": goal, "part": part, "load_pps": part * throughput, "reason": None}
+        try:
+            times = runner.measurer.latency(part * throughput, plan.latency_s)
+        except BenchError as error:
+            row["reason"], times = error.message, {}
+        if times is None:
+            return []
+        rows.append({**row, **times})
+    return rows

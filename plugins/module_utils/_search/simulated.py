@@ -74,6 +74,9 @@ class SimulatedMeasurer:
         self.measure(self.device.generator_pps, duration_s)
         return self.device.generator_pps
 
+    def latency(self, load_pps: float, duration_s: float) -> dict[str, t.Any] | None:
+        return None
+
     def profile(self) -> dict[str, t.Any]:
         return {"generator": {"name": "simulated", **dataclasses.asdict(self.device)}, "directions": ["forward"]}
 

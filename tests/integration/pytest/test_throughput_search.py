@@ -100,7 +100,7 @@ def test_a_router_that_forwards_none_of_it_is_a_misconfiguration(lab: Lab) -> No
 
 def test_the_playbook_ndr(lab: Lab) -> None:
     goals = [{"name": "NDR", "duration_sum_s": 1}, {"name": "PDR", "loss_ratio": 0.005, "duration_sum_s": 1}]
-    options = {"validation_s": 2, "goals": goals, "trial_retries": 10}
+    options = {"validation_s": 2, "latency_s": 0.5, "goals": goals, "trial_retries": 10}
     mix = {"name": "halves", "recipe": {"64": 1, "1518": 1}}
     before = lab.shell("dut", "sysctl -n net.ipv4.ip_forward; ip -br address")
     done = lab.play("playbooks/ndr.yml", bench_ndr_frames=[128, mix], bench_ndr_options=options)
@@ -112,6 +112,8 @@ def test_the_playbook_ndr(lab: Lab) -> None:
         assert search["result"]["status"] == "ok"
         assert [goal["name"] for goal in search["result"]["goals"]] == ["NDR", "PDR"]
         assert all(goal["relevant_lower_bound_pps"] for goal in search["result"]["goals"])
+        assert [at["part"] for at in search["result"]["latency"]] == [0, 0.1, 0.5, 0.9]
+        assert all(at["mean_ms"] > 0 for at in search["result"]["latency"])
         assert search["result"]["validation"]["trial_duration_s"] == 2
     assert document["searches"][1]["result"]["report"]["traffic_profile"]["frames"]["mean_bytes"] == 791
     assert "50.0 % of 64 bytes" in (folder / "report.md").read_text(encoding="utf-8")

@@ -11,6 +11,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._search import controller, search, verdict
 from ansible_collections.fastpath.bench.plugins.module_utils._search.goals import DEFAULT_GOALS, NDR, Goal, rfc2544_goal
 from ansible_collections.fastpath.bench.plugins.module_utils._search.simulated import Device, SimulatedMeasurer
@@ -240,3 +241,28 @@ def test_a_validation_that_the_generator_spoilt_shows_nothing() -> None:
     assert validation["held"] is None
     assert "10.0" in validation["text"]
     assert "not shown" in validation["text"]
+
+
+def test_a_validation_without_a_result_does_not_cost_the_search() -> None:
+    def late(seen: Observation) -> Observation:
+        return seen if (seen.offered_s or 0) < 60 else dataclasses.replace(seen, offered_s=99.0)
+
+    result = searched(measurer=Faulty(late, range(1000)))
+    assert result["status"] == "ok"
+    assert result["validation"]["held"] is None
+    assert "wrong_duration" in result["validation"]["text"]
+
+
+def test_latency_is_measured_at_parts_of_the_last_goals_throughput() -> None:
+    class Timed(SimulatedMeasurer):
+        def latency(self, load_pps: float, duration_s: float) -> dict[str, t.Any]:
+            if load_pps > 600_000:
+                raise BenchError("ping was refused")
+            return {"mean_ms": 0.1, "seconds": duration_s}
+
+    result = searched(search.Plan(latency_s=2), Timed(Device(**QUIET)))
+    throughput = goal_of(result, "PDR")["conditional_throughput_pps"]
+    assert [row["load_pps"] for row in result["latency"]] == [part * throughput for part in (0, 0.1, 0.5, 0.9)]
+    assert [row.get("mean_ms") for row in result["latency"]] == [0.1, 0.1, 0.1, None]
+    assert result["latency"][-1]["reason"] == "ping was refused."
+    assert searched(search.Plan(latency_s=2))["latency"] == []
