@@ -29,6 +29,18 @@ METRICS: dict[str, tuple[str, str | None, str]] = {
     "jitter": ("ms", "L4", "received"),
     "out_of_order": ("count", "L4", "received"),
     "retransmits": ("count", "L4", "sent"),
+    # generators of connections
+    "connection_rate": ("connection/s", "L4", "derived"),
+    "offered_connection_rate": ("connection/s", "L4", "offered"),
+    "connections_open": ("count", "L4", "derived"),
+    "request_rate": ("request/s", "L4", "sent"),
+    "answer_rate": ("request/s", "L4", "received"),
+    "round_trip": ("ms", "L4", "derived"),
+    # frames as a driver hands them over, without padding and FCS
+    "sent_frame_rate": ("packet/s", "L2", "sent"),
+    "received_frame_rate": ("packet/s", "L2", "received"),
+    "sent_frame_bits": ("bit/s", "L2", "sent"),
+    "received_frame_bits": ("bit/s", "L2", "received"),
 }
 
 
