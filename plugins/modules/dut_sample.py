@@ -216,10 +216,16 @@ windows:
         - C(processed), C(dropped), C(time_squeeze), C(received_rps) and C(flow_limit), added up, and in C(cpus) for
           each CPU.
       type: dict
+    conntrack:
+      description:
+        - How many connections the kernel kept, C(before) any traffic of the recording, at C(window_start) and
+          C(window_end), the C(most) in the window, and C(after) all traffic; null where the kernel keeps none.
+      type: dict
     vpp:
       description:
         - With O(vpp), what VPP did in the window, as RV(fastpath.bench.vpp_runtime#module:runtime); null when there was
           no VPP.
+        - C(nat44) has the same counts as C(conntrack) of each NAT44 of VPP, C(ed) and C(ei).
         - Drops are counted to the moment. Calls, vectors and clocks are as old as the last of VPP's own updates, so
           their ratios are better than their sums.
       type: dict

@@ -132,7 +132,9 @@ options:
         type: str
         choices: [inside, outside, both, output]
   pools:
-    description: The outside addresses.
+    description:
+      - The outside addresses. With O(mode=endpoint_dependent), VPP takes one of them for an inside address, by that
+        address, and never another one when its 64512 ports for a protocol and a destination are used up.
     type: list
     elements: dict
     default: []

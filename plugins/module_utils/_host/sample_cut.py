@@ -296,7 +296,16 @@ class Recording:
             reports[window.window_id] = {**self._report(states, tracks, place), "window": span}
         self._add_vpp(reports, places)
         self._add_power(reports, places)
+        self._add_connections(reports, places)
         return reports
+
+    def _add_connections(self, reports: dict[str, dict[str, t.Any]], places: dict[str, _Place | str]) -> None:
+        """How many connections the kernel kept, where it keeps any."""
+        series = [(record["m"], record["connections"]) for record in self._records() if "connections" in record]
+        for name, report in reports.items():
+            place = places[name]
+            known = series and isinstance(place, _Place)
+            report["conntrack"] = vpp_window.levels(series, place.start, place.end) if known else None
 
     def _add_power(self, reports: dict[str, dict[str, t.Any]], places: dict[str, _Place | str]) -> None:
         """How fast the CPUs ran in each window, how deep they slept, and what they drew."""

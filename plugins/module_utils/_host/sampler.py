@@ -28,6 +28,8 @@ from ansible_collections.fastpath.bench.plugins.module_utils._vpp import window 
 #: Recordings that nobody fetched are removed when the next one starts on the host.
 KEEP_S = 24 * 3600
 _MIN_INTERVAL_S = 0.02
+#: How many connections the kernel keeps, of the network namespace.
+CONNECTIONS = "proc/sys/net/netfilter/nf_conntrack_count"
 _IFF_UP = 0x1
 #: A reading of the NICs' own statistics that takes longer than this part of its interval is made less often.
 _QUEUE_SHARE = 0.005
@@ -239,6 +241,7 @@ class Recorder:
                 code="interface_absent",
             )
         self._stat = _TextFile(os.path.join(root, "proc/stat"))
+        self._connections = os.path.join(root, CONNECTIONS)
         self._softnet = _TextFile(os.path.join(root, "proc/net/softnet_stat"))
         self._softirqs = _TextFile(os.path.join(root, "proc/softirqs"))
         self._vpp = vpp_window.Sampler(settings.vpp_stats_socket) if settings.vpp_stats_socket else None
@@ -302,6 +305,9 @@ class Recorder:
         self._sample_queues(record, last)
         if self._vpp is not None:
             record["vpp"] = self._vpp.sample()
+        with contextlib.suppress(OSError, ValueError):
+            # a kernel that keeps no connections does not have it
+            record["connections"] = int(read_text(self._connections))
         self._sample_power(record, last)
         return record
 

@@ -212,23 +212,26 @@ def cut(records: _Records, spans: dict[str, tuple[float, float]], interval_s: fl
 
 
 def _nat_sessions(index: _Index, start: float, end: float) -> dict[str, dict[str, int]] | None:
-    """How many sessions each NAT44 of VPP held, by readings: at the recording's begin and end, and in the window.
+    """How many sessions each NAT44 of VPP held."""
+    modes = sorted({mode for _at, counts in index.sessions for mode in counts})
+    result = {mode: levels([(at, counts.get(mode, 0)) for at, counts in index.sessions], start, end) for mode in modes}
+    return result or None
+
+
+def levels(series: t.Sequence[tuple[float, int]], start: float, end: float) -> dict[str, int]:
+    """How many there were, by readings: at the recording's begin and end, and in the window.
 
     A recording of one trial begins before the trial's first packet and ends after its last one.
     """
-    result: dict[str, dict[str, int]] = {}
-    for mode in sorted({mode for _at, counts in index.sessions for mode in counts}):
-        series = [(at, counts.get(mode, 0)) for at, counts in index.sessions]
-        inside = [count for at, count in series if start <= at <= end]
-        before = [count for at, count in series if at <= start]
-        result[mode] = {
-            "before": series[0][1],
-            "window_start": (before or [series[0][1]])[-1],
-            "window_end": (inside or before or [series[0][1]])[-1],
-            "most": max(inside, default=0),
-            "after": series[-1][1],
-        }
-    return result or None
+    inside = [count for at, count in series if start <= at <= end]
+    before = [count for at, count in series if at <= start] or [series[0][1]]
+    return {
+        "before": series[0][1],
+        "window_start": before[-1],
+        "window_end": (inside or before)[-1],
+        "most": max([*inside, before[-1]]),
+        "after": series[-1][1],
+    }
 
 
 def _node_edges(index: _Index, start: float, end: float, interval_s: float) -> _Edges | str:
