@@ -20,6 +20,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._host import (
     rss,
     sysctl,
 )
+from ansible_collections.fastpath.bench.plugins.module_utils._ipsec import knobs as ipsec
 
 KINDS = (
     *(sysctl.Sysctl, kernel_file.SysFile, kernel_file.ProcFile),
@@ -29,4 +30,5 @@ KINDS = (
     *(rss.HashFields, rss.IndirectionTable, irq.IrqAffinity),
     *(cpufreq.Governor, cpufreq.Tunables, cpufreq.SetSpeed, cpufreq.EnergyPreference, cpufreq.FrequencyLimits),
     *(cpufreq.Boost, cpufreq.PolicyBoost, cpufreq.UncoreLimits, cpuidle.IdleStates, owners.ServiceRunning),
+    *(ipsec.XfrmLink, ipsec.MssClamp, ipsec.OwnFile, ipsec.Daemon, ipsec.Connections),
 )

@@ -101,7 +101,10 @@ def record_of(row: dict[str, t.Any]) -> dict[str, t.Any]:
 
 @register
 class Route(Knob):
-    """Wish: ``{"via": address or None, "dev": name or None}``, or ABSENT."""
+    """Wish: ``{"via": address or None, "dev": name or None}``, or ABSENT.
+
+    With ``devs``, a list of interfaces, instead: one next hop by each, of equal weight.
+    """
 
     kind = "route"
     risky = True
@@ -133,7 +136,10 @@ class Route(Knob):
     def satisfied(self, current: Value, wish: t.Any) -> bool:
         if wish is ABSENT or current is ABSENT:
             return wish is current
-        return len(current) == 1 and self._meets(current[0], wish)
+        if len(wish.get("devs") or ()) > 1:
+            hops = [(hop.get("dev"), hop.get("gateway"), hop.get("weight", 1)) for hop in current[0].get("nexthops", [])]
+            return len(current) == 1 and sorted(hops) == sorted((name, None, 1) for name in wish["devs"])
+        return len(current) == 1 and self._meets(current[0], _single(wish))
 
     @staticmethod
     def _meets(record: dict[str, t.Any], wish: dict[str, t.Any]) -> bool:
@@ -151,6 +157,10 @@ class Route(Knob):
         if wish is ABSENT:
             return ABSENT
         record: dict[str, t.Any] = {"type": "unicast", "protocol": "static"}
+        if len(wish.get("devs") or ()) > 1:
+            record["nexthops"] = [{"dev": name, "weight": 1} for name in wish["devs"]]
+            return [record]
+        wish = _single(wish)
         if wish.get("via"):
             record["gateway"] = str(ipaddress.ip_address(wish["via"]))
         if wish.get("dev"):
@@ -159,6 +169,11 @@ class Route(Knob):
 
     def check(self, current: Value, wish: t.Any) -> None:
         if wish is ABSENT:
+            return
+        for name in wish.get("devs") or ():
+            if check_name(name) not in self.access.links():
+                raise missing_interface(name, self.access.links())
+        if wish.get("devs"):
             return
         if not wish.get("via") and not wish.get("dev"):
             raise BenchError("a route needs via or dev", where=self.dst, code="bad_route")
@@ -206,6 +221,11 @@ class Route(Knob):
             if "weight" in hop:
                 argv += ["weight", str(hop["weight"])]
         self.access.change(argv, where=f"route {self.dst}")
+
+
+def _single(wish: dict[str, t.Any]) -> dict[str, t.Any]:
+    """A list of one interface is that interface."""
+    return {**wish, "dev": wish["devs"][0]} if wish.get("devs") else wish
 
 
 def _hop_words(hop: dict[str, t.Any]) -> list[str]:
