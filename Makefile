@@ -55,6 +55,7 @@ test-vpp: setup
 	$(PYTEST) tests/unit tests/integration -m vpp -q -rs
 
 test-vm: setup
+	@scripts/system-packages vm
 	$(PYTEST) tests/unit tests/integration -m vm -q -rs
 
 # each scenario by `molecule test -s NAME`; one that this machine cannot run is skipped with the reason
