@@ -146,8 +146,8 @@ def count() -> Counts:
             drops: dict[str, int] | None = read_drops(stream.read())
     except (OSError, ValueError, IndexError):
         drops = None  # a kernel without these
-    limits = [_number(f"{_SYSCTL}/nf_conntrack_{name}") for name in ("max", "buckets")]
-    return Counts(total, translated, protocols, *limits, drops)
+    most, buckets = (_number(f"{_SYSCTL}/nf_conntrack_{name}") for name in ("max", "buckets"))
+    return Counts(total, translated, protocols, most, buckets, drops)
 
 
 def flush() -> None:

@@ -304,8 +304,9 @@ class Recording:
         series = [(record["m"], record["connections"]) for record in self._records() if "connections" in record]
         for name, report in reports.items():
             place = places[name]
-            known = series and isinstance(place, _Place)
-            report["conntrack"] = vpp_window.levels(series, place.start, place.end) if known else None
+            report["conntrack"] = None
+            if series and isinstance(place, _Place):
+                report["conntrack"] = vpp_window.levels(series, place.start, place.end)
 
     def _add_power(self, reports: dict[str, dict[str, t.Any]], places: dict[str, _Place | str]) -> None:
         """How fast the CPUs ran in each window, how deep they slept, and what they drew."""

@@ -155,7 +155,7 @@ def test_a_vpp_that_dies_in_the_middle() -> None:
 def test_a_plugin_that_is_not_loaded_is_named() -> None:
     vpp = FakeVpp()
     vpp.without = {"nat44_ei"}
-    with pytest.raises(VppMessageMissing, match="nat44_ei_plugin.so is not loaded"):
+    with pytest.raises(VppMessageMissing, match=r"nat44_ei_plugin\.so is not loaded"):
         make(vpp, mode="endpoint_independent")
     # and does not keep the other one from working
     assert make(vpp)["changed"]
