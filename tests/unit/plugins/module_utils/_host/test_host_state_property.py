@@ -181,9 +181,20 @@ def call(*rows: tuple[str, str, t.Any]) -> tuple[t.Any, ...]:
     calls=[call(("channels", "eth1", {"rx": 2})), call(("channels", "eth1", {"rx": 1}))],
     kills=[],
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(found=FOUND, calls=st.lists(CALLS, min_size=1, max_size=5), kills=KILLS)
 def test_state_before_is_state_after(found: t.Any, calls: t.Any, kills: t.Any) -> None:
+    check(found, calls, kills)
+
+
+@pytest.mark.slow
+@settings(max_examples=600, deadline=None)
+@given(found=FOUND, calls=st.lists(CALLS, min_size=1, max_size=5), kills=KILLS)
+def test_state_before_is_state_after_in_many_more_cases(found: t.Any, calls: t.Any, kills: t.Any) -> None:
+    check(found, calls, kills)
+
+
+def check(found: t.Any, calls: t.Any, kills: t.Any) -> None:
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
         kernel = FakeKernel()
         initial(kernel, folder, found)
@@ -216,7 +227,7 @@ def test_state_before_is_state_after(found: t.Any, calls: t.Any, kills: t.Any) -
     found=[("queue.xps", "eth2/tx-1", frozenset({0}))],
     calls=[call(("channels", "eth2", {"rx": 1})), call(("channels", "eth2", {"tx": 1}))],
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(found=FOUND, calls=st.lists(CALLS, min_size=1, max_size=4))
 def test_part_by_part_comes_to_the_same(found: t.Any, calls: t.Any) -> None:
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
@@ -234,7 +245,7 @@ def test_part_by_part_comes_to_the_same(found: t.Any, calls: t.Any) -> None:
         assert kernel.picture() == before
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(found=FOUND, rows=st.lists(WISHES, min_size=1, max_size=6))
 def test_a_second_call_changes_nothing(found: t.Any, rows: t.Any) -> None:
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
