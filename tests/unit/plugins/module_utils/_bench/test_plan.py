@@ -340,6 +340,28 @@ def test_long_batches_are_cut():
     assert max(len(b["trials"]) for b in batches) <= planning.BATCH_MAX_TRIALS
 
 
+def test_a_datapath_that_keeps_state_has_one_trial_in_a_batch_and_is_reset():
+    variables = with_axes(datapath=["kernel", "nat"])
+    variables["bench_datapaths"] = {"nat": {"role": "my.collection.nat", "stateful": True}}
+    asked = {}
+
+    class Asked(planning.Checks):
+        def role(self, name, entries, where):
+            asked[name] = entries
+
+    catalog = catalog_of(variables, SHIPPED)
+    testbed = planning.plan_testbed("lab", HOSTS, variables["bench_matrix"], catalog, Asked())
+    sizes = {group["datapath"]: {len(batch["trials"]) for batch in group["batches"]} for group in testbed.groups}
+    assert sizes == {"none": {18}, "kernel": {18}, "nat": {1}}
+    assert [group["stateful"] for group in testbed.groups] == [False, False, True]
+    assert len({batch["id"] for group in testbed.groups for batch in group["batches"]}) == 20
+    assert "reset" in asked["my.collection.nat"]
+    assert "reset" not in asked["fastpath.bench.kernel_router"]
+    variables["bench_datapaths"]["nat"]["stateful"] = "yes"
+    with pytest.raises(BenchError, match="true or false is needed"):
+        plan(variables)
+
+
 # -- generators, roles and modules ------------------------------------------------------------------------------------
 
 
