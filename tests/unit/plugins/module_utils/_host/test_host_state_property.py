@@ -239,7 +239,12 @@ def test_part_by_part_comes_to_the_same(found: t.Any, calls: t.Any) -> None:
             with contextlib.suppress(BenchError):
                 wish_all(kernel, Dying(place, None, part=f"part{number % 2}"), rows)
         for part in ("part1", "part0"):
-            result = restore(Journal(place, owner="run", surroundings=HERE), kernel, part=part)
+            try:
+                result = restore(Journal(place, owner="run", surroundings=HERE), kernel, part=part)
+            except BenchError as error:
+                # what the other part set may stand in the way, as a table does of fewer queues: then it stays noted
+                assert error.code == "not_restored"
+                continue
             assert result.conflicts == []
         restore(Journal(place, owner="run", surroundings=HERE), kernel)
         assert kernel.picture() == before
