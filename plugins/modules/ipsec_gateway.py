@@ -23,10 +23,19 @@ author:
 options:
   files:
     description:
-      - Files that are this collection's, by paths whose last part begins with C(fastpath). They are made empty, with mode
-        0600, and deleted at a restore. What is in them is not noted.
+      - Files that are this collection's. They have mode 0600 and are deleted at a restore. What is in them is neither
+        noted nor shown.
     type: list
-    elements: path
+    elements: dict
+    suboptions:
+      path:
+        description: A path whose last part begins with C(fastpath).
+        type: path
+        required: true
+      content:
+        description: What is in it.
+        type: str
+        required: true
   daemon:
     description: The service of strongSwan, which is started.
     type: str
@@ -105,6 +114,11 @@ changes:
     after:
       description: As C(before), read back from the host.
       type: dict
+written:
+  description: The O(files) that were written.
+  returned: success
+  type: list
+  elements: str
 findings:
   description: What one should know.
   returned: success
@@ -130,8 +144,8 @@ def run(module: AnsibleModule) -> dict[str, t.Any]:
     access, params = Access(), module.params
     journal = settings.open_journal(params)
     result: dict[str, t.Any] = {"changed": False, "changes": [], "findings": [], "diff": {"before": {}, "after": {}}}
-    # routes are judged when their interfaces are there
-    for wishes_of in (options.link_wishes, options.route_wishes):
+    # files come first, as a daemon that is started reads them; routes are judged when their interfaces are there
+    for wishes_of in (options.file_wishes, options.link_wishes, options.route_wishes):
         wishes = wishes_of(access, params, journal)
         part = settings.apply(access, params, wishes, check_mode=module.check_mode).as_result()
         result["changed"] = result["changed"] or part["changed"]
@@ -139,6 +153,9 @@ def run(module: AnsibleModule) -> dict[str, t.Any]:
         result["findings"] += part["findings"]
         for side in ("before", "after"):
             result["diff"][side].update(part["diff"][side])
+        if wishes_of is options.file_wishes:
+            result["written"] = options.write_files(params, check_mode=module.check_mode)
+            result["changed"] = result["changed"] or bool(result["written"])
     return result
 
 

@@ -13,7 +13,7 @@ description:
   - From one description of both gateways it works out what one of them has to have - tunnels, interface ids, xfrm
     interfaces with their MTU, routes, the clamp of TCP's segment size, and the text of swanctl.conf. Called for each
     gateway with the same description, the ends cannot differ.
-  - Proposals are judged before a host is touched. It changes nothing and asks no host.
+  - Proposals are judged before a host is touched. It runs on the controller, changes nothing and asks no host.
 attributes:
   check_mode:
     support: full
@@ -66,7 +66,8 @@ options:
     required: true
   mode:
     description:
-      - V(route) has an xfrm interface for each tunnel and routes over them. V(policy) has policies alone, and one tunnel.
+      - V(route) has an xfrm interface for each tunnel and routes over them. V(policy) has policies alone, and one
+        tunnel.
     type: str
     choices: [route, policy]
     default: route
@@ -92,7 +93,8 @@ options:
     elements: str
     default: [aes128gcm16]
   peer_ike:
-    description: What the peer has instead of O(ike), when it is set up by someone else; refused when they have none in common.
+    description:
+      - What the peer has instead of O(ike), when someone else sets it up. Refused when they have none in common.
     type: list
     elements: str
   peer_esp:
@@ -214,21 +216,3 @@ outer_pairs:
   returned: success
   type: int
 """
-
-from ansible.module_utils.basic import AnsibleModule
-
-from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
-from ansible_collections.fastpath.bench.plugins.module_utils._ipsec import options
-
-
-def main() -> None:
-    module = AnsibleModule(argument_spec=options.PLAN_SPEC, supports_check_mode=True)
-    try:
-        result = options.planned(module.params)
-    except BenchError as err:
-        module.fail_json(**err.as_result())
-    module.exit_json(changed=False, **result)
-
-
-if __name__ == "__main__":
-    main()

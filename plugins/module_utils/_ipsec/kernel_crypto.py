@@ -12,8 +12,8 @@ import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._ipsec.proposal import Proposal
 
-#: In a driver's name: no instructions for it are used.
-_PLAIN = re.compile(r"generic|-c$|ecb-cipher_null")
+#: In a driver's name: no instructions for it are used. One of aesni_intel is called generic and is not.
+_PLAIN = re.compile(r"generic(?!-gcm-aesni)|-c$|ecb-cipher_null")
 #: Whose names tell nothing: newer kernels have the hash functions in a library that takes what the processor has.
 _UNKNOWN = re.compile(r"-lib$|^cryptd\(|^__")
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
+import os
+import stat
 import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
@@ -28,6 +30,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._ipsec.vici import 
 Params = t.Mapping[str, t.Any]
 #: nftables table of the clamp.
 MSS_TABLE = "fastpath_ipsec"
+_FILE_MODE = 0o600
 
 PLAN_SPEC: dict[str, t.Any] = {
     "gateways": {
@@ -164,7 +167,14 @@ def _mss_rows(made: plan.Plan) -> list[str]:
 
 
 GATEWAY_SPEC: dict[str, t.Any] = {
-    "files": {"type": "list", "elements": "path"},
+    "files": {
+        "type": "list",
+        "elements": "dict",
+        "options": {
+            "path": {"type": "path", "required": True},
+            "content": {"type": "str", "required": True, "no_log": True},
+        },
+    },
     "daemon": {"type": "str", "choices": list(knobs.UNITS)},
     "interfaces": {
         "type": "list",
@@ -189,13 +199,17 @@ GATEWAY_SPEC: dict[str, t.Any] = {
 }
 
 
-def link_wishes(access: Access, params: Params, journal: Journal) -> list[Wish]:
-    """The wishes but those for routes, which need the interfaces to be there when they are judged."""
+def file_wishes(access: Access, params: Params, journal: Journal) -> list[Wish]:
     wishes: list[Wish] = []
-    for path in params["files"] or ():
-        wishes.append(Wish(knobs.OwnFile(access, path), "there"))
+    paths = [raw["path"] for raw in params["files"] or ()]
+    wishes += [Wish(knobs.OwnFile(access, path), "there") for path in paths]
     if params["files"] is not None:
-        wishes += _left_over(access, journal, knobs.OwnFile, params["files"])
+        wishes += _left_over(access, journal, knobs.OwnFile, paths)
+    return wishes
+
+
+def link_wishes(access: Access, params: Params, journal: Journal) -> list[Wish]:
+    wishes: list[Wish] = []
     if params["daemon"]:
         wishes.append(Wish(knobs.Daemon(access, params["daemon"]), True))
     for link in params["interfaces"] or ():
@@ -206,6 +220,38 @@ def link_wishes(access: Access, params: Params, journal: Journal) -> list[Wish]:
     if params["mss"] is not None:
         wishes.append(Wish(knobs.MssClamp(access, MSS_TABLE), params["mss"] or ABSENT))
     return wishes
+
+
+def write_files(params: Params, *, check_mode: bool) -> list[str]:
+    """Have the files hold what they should; the paths of those that did not. They are the journal's already."""
+    written = []
+    for raw in params["files"] or ():
+        data = raw["content"].encode()
+        try:
+            with open(raw["path"], "rb") as stream:
+                same = stream.read() == data and stat.S_IMODE(os.fstat(stream.fileno()).st_mode) == _FILE_MODE
+        except FileNotFoundError:
+            same = False
+        if not same:
+            written.append(raw["path"])
+            if not check_mode:
+                _replace(raw["path"], data)
+    return written
+
+
+def _replace(path: str, data: bytes) -> None:
+    """As a whole or not at all. strongSwan reads what ends in .conf or lies among its keys, so the name ends otherwise."""
+    new = f"{path}.new"
+    try:
+        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, _FILE_MODE)
+        with os.fdopen(handle, "wb") as stream:
+            os.fchmod(handle, _FILE_MODE)
+            stream.write(data)
+            stream.flush()
+            os.fsync(handle)
+        os.rename(new, path)
+    except OSError as err:
+        raise BenchError(f"cannot be written: {err.strerror}", where=path, code="not_written") from err
 
 
 def route_wishes(access: Access, params: Params, journal: Journal) -> list[Wish]:
