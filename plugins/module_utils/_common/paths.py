@@ -11,6 +11,8 @@ JOURNAL_DIR = STATE_DIR + "/journal"
 SPOOL_DIR = STATE_DIR + "/spool"
 #: Python packages that a role brought, as wheels.
 WHEEL_DIR = STATE_DIR + "/wheels"
+#: What dperf uses on this host: its program, network cards and CPUs.
+DPERF_FILE = STATE_DIR + "/dperf.json"
 
 #: Gone after a reboot: background samplers, server instances, path responders.
 RUN_DIR = "/run/fastpath-bench"
@@ -18,6 +20,7 @@ SAMPLE_DIR = RUN_DIR + "/sample"
 IPERF_DIR = RUN_DIR + "/iperf"
 PATH_DIR = RUN_DIR + "/path"
 SINK_DIR = RUN_DIR + "/sink"
+DPERF_DIR = RUN_DIR + "/dperf"
 #: The batch of trials that runs on this client, if any.
 BATCH_FILE = RUN_DIR + "/batch.json"
 

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One description of a load, and from it the configurations of dperf's client and of its server.
 
-What dperf would refuse only after it has taken the network cards is found here first; the limits are those of dperf 1.9,
-as its own test of configurations (``dperf -t``) tells them.
+What dperf would refuse only after it has taken the network cards is found here first; the limits are those of dperf
+1.9, as its own test of configurations (``dperf -t``) tells them.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Range:
 
     def check(self, where: str) -> None:
         last = int(_address(self.start, where)) & 0xFF
-        if not 1 <= self.count <= 254 or not 1 <= last or last + self.count - 1 > 254:
+        if not 1 <= self.count <= 254 or not last >= 1 or last + self.count - 1 > 254:
             raise _bad(
                 f"{self.count} addresses from {self.start} on are not within the last byte",
                 where,
@@ -214,7 +214,9 @@ def time_text(us: int) -> str:
     for unit, size in (("s", 1_000_000), ("ms", 1_000), ("us", 1)):
         if us > 0 and us % size == 0 and us // size <= _LARGEST_NUMBER:
             return f"{us // size}{unit}"
-    raise _bad(f"{us} us is no time that dperf can keep", "keepalive", "Use whole seconds, milliseconds or microseconds")
+    raise _bad(
+        f"{us} us is no time that dperf can keep", "keepalive", "Use whole seconds, milliseconds or microseconds"
+    )
 
 
 # --------------------------------------------------------------------------- the checks

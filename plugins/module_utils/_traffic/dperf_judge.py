@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """From dperf's seconds to a result: the steady part, the metrics, and what the counters say, in words and codes.
 
-dperf counts frames as the driver hands them over: from the Ethernet header on, without padding, without FCS. So its bits
-are of layer 2, but not those of the wire.
+dperf counts frames as the driver hands them over: from the Ethernet header on, without padding, without FCS. So its
+bits are of layer 2, but not those of the wire.
 """
 
 from __future__ import annotations
@@ -288,7 +288,7 @@ def _read_udp(made: Outcome, steady: Steady, load: Load, answered_before: bool) 
     if again:
         made.findings.append(
             finding(
-                "late_answers", "warning", f"{again:,} of {sent:,} datagrams were sent again, as no answer came in time",
+                "late_answers", "warning", f"{again:,} of {sent:,} datagrams were sent again for want of an answer",
                 "Answers are lost or late: look at the DUT, then at the server's CPU",
             )
         )  # fmt: skip
@@ -329,7 +329,9 @@ def _read_tcp(made: Outcome, steady: Steady, load: Load, answered_before: bool) 
         rate = steady.rate("skOpen") or 0.0
         if not errors and rate and held <= rate * _SHORT:
             text = f"{held:,.0f} connections were open at a time, at {rate:,.0f} new ones each second"
-            made.findings.append(finding("short_connections", "info", text, "As meant: each one ends after one request"))
+            made.findings.append(
+                finding("short_connections", "info", text, "As meant: each one ends after one request")
+            )
     else:
         _loop(made, requests, answers, "requests")
     _retransmits(made, steady)
@@ -345,14 +347,18 @@ def _loop(made: Outcome, sent: Number, answered: Number, what: str) -> None:
         made.findings.append(finding("closed_loop", "info", text, "Nothing to do: all that was asked was answered"))
     elif missing > 0:
         made.findings.append(
-            finding("half_open", "warning", text, "The others were lost or late: look at the DUT, then at the server's CPU")
+            finding(
+                "half_open", "warning", text, "The others were lost or late: look at the DUT, then at the server's CPU"
+            )
         )
     else:
         made.fail("more_answers", f"{text}: the figures contradict each other", status=INVALID)
 
 
 def _retransmits(made: Outcome, steady: Steady) -> None:
-    parts = [f"{key} {count:,}" for key in ("synRt", "finRt", "ackRt", "pushRt") for count in [steady.sum(key)] if count]
+    parts = [
+        f"{key} {count:,}" for key in ("synRt", "finRt", "ackRt", "pushRt") for count in [steady.sum(key)] if count
+    ]
     if parts:
         made.findings.append(
             finding("retransmits", "warning", f"segments were sent again: {', '.join(parts)}",
@@ -381,6 +387,16 @@ def _limits(made: Outcome, steady: Steady, load: Load) -> None:
             finding("generator_limited", "warning", "; ".join(reasons),
                     "The figure is at least this: give the client more CPUs, or ask for less")
         )  # fmt: skip
+
+
+def metric_names(load: Load) -> list[str]:
+    """The metrics that a trial of this load has, with the client's alone."""
+    names = ["sent_frame_rate_forward", "received_frame_rate_reverse"]
+    names += ["sent_frame_bits_forward", "received_frame_bits_reverse", "retransmits_forward"]
+    if load.protocol == "udp":
+        return [*names, "sent_packet_rate_forward", "forwarding_rate_reverse", "connections_open_forward"]
+    names += ["connection_rate_forward"] + (["offered_connection_rate_forward"] if load.kind == CPS else [])
+    return [*names, "request_rate_forward", "answer_rate_reverse", "round_trip_forward", "connections_open_forward"]
 
 
 def read_in_words(made: Outcome) -> list[str]:

@@ -63,16 +63,27 @@ def stop_on_signal() -> None:
         signal.signal(number, leave)
 
 
-def run(argv: t.Sequence[str], *, limit_s: float, interrupt_s: float | None = None) -> ProcessResult:
+def _row_ends(data: bytes) -> t.Iterator[float]:
+    return (float(row[2]) for row in _INTERVAL_END.finditer(data))
+
+
+def run(
+    argv: t.Sequence[str],
+    *,
+    limit_s: float,
+    interrupt_s: float | None = None,
+    row_ends: t.Callable[[bytes], t.Iterable[float]] = _row_ends,
+) -> ProcessResult:
     """Run a command to its end or to the limit, whichever comes first.
 
     :param interrupt_s: interrupt it, once, this long after its own second 0: it may end and print its last rows.
+    :param row_ends: from a piece of output, the tool's own seconds at which the rows in it ended.
     """
     started = time.time()
     process = command.start(argv, env={"TZ": "UTC"})
     finished = False
     try:
-        result = _collect(process, started, limit_s, interrupt_s)
+        result = _collect(process, started, limit_s, interrupt_s, row_ends)
         finished = True
         return result
     finally:
@@ -82,7 +93,11 @@ def run(argv: t.Sequence[str], *, limit_s: float, interrupt_s: float | None = No
 
 
 def _collect(
-    process: subprocess.Popen[bytes], started: float, limit_s: float, interrupt_s: float | None
+    process: subprocess.Popen[bytes],
+    started: float,
+    limit_s: float,
+    interrupt_s: float | None,
+    row_ends: t.Callable[[bytes], t.Iterable[float]],
 ) -> ProcessResult:
     stdout, stderr = process.stdout, process.stderr
     if stdout is None or stderr is None:
@@ -117,8 +132,8 @@ def _collect(
                 size += len(data)
                 chunks[key.fd].append(data)
                 if key.fd == stdout.fileno():
-                    for row in _INTERVAL_END.finditer(data):
-                        moment = now - float(row[2])
+                    for end_s in row_ends(data):
+                        moment = now - end_s
                         zero = moment if zero is None else min(zero, moment)
     try:
         returncode = process.wait(max(0.1, deadline - time.monotonic()))
