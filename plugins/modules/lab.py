@@ -42,8 +42,8 @@ options:
     description:
       - Hosts and cables, as read from a containerlab topology file.
       - Below C(topology.nodes) each node has a C(kind), V(linux) (the default), V(bridge) or V(vm).
-      - A node of kind V(vm) may have C(cpus) (default 1), C(memory) (default C(512MiB)) and C(packages), which are built
-        into its image.
+      - A node of kind V(vm) may have C(cpus) (default 1), C(memory) (default C(512MiB)) and C(packages), which are
+        built into its image.
       - Below C(topology.links) each link has C(endpoints), either C(host:interface) or a mapping with C(node),
         C(interface), C(queues), C(mtu) and C(offloads). The last three, given on the link, hold for both ends.
       - MTU and offloads are set when a cable is made, or when the topology changes. What a role sets on an interface

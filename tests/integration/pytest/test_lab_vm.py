@@ -11,9 +11,11 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import typing as t
 
@@ -317,3 +319,34 @@ def test_one_that_cannot_be_as_asked_says_why_and_leaves_nothing() -> None:
     finally:
         lab.call("absent")
     assert lab.leftovers() == []
+
+
+def test_where_systemd_runs_the_machine() -> None:
+    """A lab within a lab host: there systemd looks after QEMU."""
+    if any(pathlib.Path(path).is_relative_to("/tmp") for path in (COLLECTIONS, sys.executable)):
+        pytest.skip("a lab host has a /tmp of its own, so it cannot run a checkout that lies there")
+    outer, inner = make_lab("n"), MachineLab("inner")
+    alone = {"topology": {"nodes": {"dut": {"kind": "vm"}, "left": None}, "links": [["dut:eth1", "left:eth1"]]}}
+
+    def inside(script: str) -> str:
+        enter = ["nsenter", "-t", str(outer.init("machine")), "-m", "-u", "-i", "-n", "-p", "-C", "--", "sh", "-c"]
+        done = subprocess.run([*enter, script], capture_output=True, text=True, timeout=600, check=False)
+        return done.stdout + done.stderr
+
+    def call(job: str) -> dict[str, t.Any]:
+        printed = inside(f"cd / && {shlex.join(inner.command(job, alone))}")
+        return t.cast("dict[str, t.Any]", json.loads(printed.splitlines()[-1]))
+
+    try:
+        argv = [*outer.command("present", {"topology": {"nodes": {"machine": None}}}), "nested"]
+        subprocess.run(argv, check=True, capture_output=True, timeout=120)
+        assert call("present")["hosts"] == {"dut": "running", "left": "running"}
+        assert not call("present")["changed"]
+        assert inside("/run/fastpath-lab/inner/dut/ssh dut hostname") == "dut\n"
+        assert inside("systemctl is-active fastpath-lab-inner-dut.service") == "active\n"
+        assert call("absent")["changed"]
+        assert "inner" not in inside("ls -A /run/fastpath-lab /run/netns; find /sys/fs/cgroup -name 'fastpath-lab-*'")
+        assert inside("pgrep -a qemu") == ""
+    finally:
+        outer.call("absent")
+    assert outer.leftovers() == []
