@@ -33,9 +33,8 @@ options:
         type: path
         required: true
       content:
-        description: What is in it.
+        description: What is in it. Without it, what is in it stays.
         type: str
-        required: true
   daemon:
     description: The service of strongSwan, which is started.
     type: str

@@ -172,7 +172,7 @@ GATEWAY_SPEC: dict[str, t.Any] = {
         "elements": "dict",
         "options": {
             "path": {"type": "path", "required": True},
-            "content": {"type": "str", "required": True, "no_log": True},
+            "content": {"type": "str", "no_log": True},
         },
     },
     "daemon": {"type": "str", "choices": list(knobs.UNITS)},
@@ -226,6 +226,8 @@ def write_files(params: Params, *, check_mode: bool) -> list[str]:
     """Have the files hold what they should; the paths of those that did not. They are the journal's already."""
     written = []
     for raw in params["files"] or ():
+        if raw["content"] is None:
+            continue  # it is kept as it is
         data = raw["content"].encode()
         try:
             with open(raw["path"], "rb") as stream:
