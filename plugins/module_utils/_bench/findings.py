@@ -50,6 +50,8 @@ CLOSING_PACKETS = 64
 USUAL_SEGMENT_BYTES = 1448
 #: Packets a call of VPP's nodes, from which on a thread always finds more waiting than it can take (256 at most).
 VPP_SATURATED = 200.0
+#: As many sessions come and go with what a host does besides, such as the connection that Ansible came by.
+NAT_FEW_SESSIONS = 100
 #: Frames lost beyond this are a finding.
 LOSS_RATIO = 0.001
 
@@ -554,6 +556,42 @@ def _af_packet_path(view: TrialView) -> t.Iterator[str]:
         taken = sum(node.vectors for node in use.vpp.nodes if node.name == "af-packet-input") if use.vpp else 0
         if taken:
             yield f"{host}: af-packet-input took {taken:,} packets"
+
+
+def _sessions(view: TrialView) -> t.Iterator[tuple[str, dict[str, int]]]:
+    """What each translating or tracking table of a DUT held around the trial."""
+    for host, sample in sorted((view.trial.get("dut") or {}).items()):
+        vpp = (sample or {}).get("vpp") or {}
+        for mode, levels in sorted((vpp.get("nat44") or {}).items()):
+            yield f"{host}: NAT44 {mode} of VPP", levels
+        if (sample or {}).get("conntrack"):
+            yield f"{host}: the kernel's conntrack", sample["conntrack"]
+
+
+@rule(
+    "nat_established_path", TRIAL, INFO,
+    remedy="Measure also with a generator that opens a connection per request or sends many flows",
+    cannot="how many new sessions a second the NAT can open: only the established path was measured",
+)  # fmt: skip
+def _nat_established_path(view: TrialView) -> t.Iterator[str]:
+    """The traffic passed a table of sessions and opened hardly any while it was measured. What limits a NAT is how many
+    sessions it can open in a second, and a packet that opens one costs many times what the others cost."""
+    for name, held in _sessions(view):
+        opened = held["window_end"] - held["window_start"]
+        if held["most"] and opened < NAT_FEW_SESSIONS:
+            yield f"{name} held {held['most']:,} sessions, {max(opened, 0):,} of them opened in the window"
+
+
+@rule(
+    "nat_dirty_table", TRIAL, WARNING,
+    remedy="Reset the datapath before each trial (stateful: true of bench_datapaths, entry point reset of its role)",
+)  # fmt: skip
+def _nat_dirty_table(view: TrialView) -> t.Iterator[str]:
+    """Sessions were left from before when the trial began, so it met another table than a first trial does: fuller,
+    with ports taken, and near its limit at worst."""
+    for name, held in _sessions(view):
+        if held["before"] > NAT_FEW_SESSIONS:
+            yield f"{name} held {held['before']:,} sessions before the trial's first packet"
 
 
 # -- point --------------------------------------------------------------------------------------------------------

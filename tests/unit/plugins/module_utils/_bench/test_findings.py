@@ -583,3 +583,31 @@ def test_the_documentation_is_the_registry():
     if os.environ.get("UPDATE_DOCS"):
         DOC.write_text(findings.reference(), encoding="utf-8")
     assert DOC.read_text(encoding="utf-8") == findings.reference()
+
+
+# -- NAT ----------------------------------------------------------------------------------------------------------
+
+
+def held(before, start, end, after=None):
+    return {"before": before, "window_start": start, "window_end": end, "most": end, "after": after or end}
+
+
+def with_nat(levels, **more):
+    made = recorded()
+    made["dut"]["dut"]["vpp"]["nat44"] = {"ed": levels, "ei": held(0, 0, 0)}
+    made["dut"]["dut"].update(more)
+    return made
+
+
+def test_a_nat_with_few_flows_was_only_measured_on_its_established_path():
+    said = evidence(with_nat(held(0, 4, 4)), "nat_established_path")
+    assert said == "dut: NAT44 ed of VPP held 4 sessions, 0 of them opened in the window"
+    assert "nat_established_path" not in codes(with_nat(held(0, 1000, 50_000)))
+    assert "nat_established_path" not in codes(recorded())
+    assert "the kernel's conntrack" in evidence(with_nat(held(0, 0, 0), conntrack=held(1, 5, 5)), "nat_established_path")
+
+
+def test_a_table_that_was_not_empty_is_told():
+    said = evidence(with_nat(held(14_881, 14_885, 14_885)), "nat_dirty_table")
+    assert said == "dut: NAT44 ed of VPP held 14,881 sessions before the trial's first packet"
+    assert "nat_dirty_table" not in codes(with_nat(held(0, 4, 4)))
