@@ -604,7 +604,8 @@ def test_a_nat_with_few_flows_was_only_measured_on_its_established_path():
     assert said == "dut: NAT44 ed of VPP held 4 sessions, 0 of them opened in the window"
     assert "nat_established_path" not in codes(with_nat(held(0, 1000, 50_000)))
     assert "nat_established_path" not in codes(recorded())
-    assert "the kernel's conntrack" in evidence(with_nat(held(0, 0, 0), conntrack=held(1, 5, 5)), "nat_established_path")
+    made = with_nat(held(0, 0, 0), conntrack=held(1, 5, 5))
+    assert "the kernel's conntrack" in evidence(made, "nat_established_path")
 
 
 def test_a_table_that_was_not_empty_is_told():
