@@ -13,8 +13,8 @@ description:
   - Brings what M(fastpath.bench.ipsec_plan) worked out to a host. What was found is noted in the journal first, and
     M(fastpath.bench.host_restore) puts it back - it takes away the interfaces, the rules and the files, and stops a
     daemon that did not run.
-  - An option that is left out leaves its part as it is. Interfaces, routes and files that this part made before and that
-    are not asked for any more are taken away.
+  - An option that is left out leaves its part as it is. Interfaces, routes and files that this part made before and
+    that are not asked for any more are taken away.
 extends_documentation_fragment:
   - fastpath.bench.host_state
   - fastpath.bench.host_state.attributes

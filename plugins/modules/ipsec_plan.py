@@ -55,8 +55,8 @@ options:
             default: 1500
       networks:
         description:
-          - Networks behind it, which are reached through the tunnel. Without any, the networks of its interfaces that the
-            other gateway has no part in.
+          - Networks behind it, which are reached through the tunnel. Without any, the networks of its interfaces that
+            the other gateway has no part in.
         type: list
         elements: str
         default: []

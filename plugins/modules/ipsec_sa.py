@@ -12,8 +12,8 @@ version_added: 0.1.0
 description:
   - Talks to strongSwan's daemon over vici, each step within a time limit. A daemon that hangs, is late, is not there or
     answers with nothing is an error.
-  - A tunnel counts as up when both directions of its CHILD_SA are C(INSTALLED), with an algorithm that was asked for and
-    the interface id of its xfrm interface.
+  - A tunnel counts as up when both directions of its CHILD_SA are C(INSTALLED), with an algorithm that was asked for
+    and the interface id of its xfrm interface.
   - No secret passes through this module.
 extends_documentation_fragment:
   - fastpath.bench.host_state
@@ -29,9 +29,10 @@ author:
 options:
   state:
     description:
-      - V(loaded) checks the proposals against the algorithms that the daemon and the kernel have, and has the daemon read
-        its files when it does not have the connections of O(expected), or with O(reload).
-      - V(installed) waits until all tunnels of O(expected) are up; the gateway with O(initiator) builds those that are not.
+      - V(loaded) checks the proposals against the algorithms that the daemon and the kernel have, and has the daemon
+        read its files when it does not have the connections of O(expected), or with O(reload).
+      - V(installed) waits until all tunnels of O(expected) are up; the gateway with O(initiator) builds those that are
+        not.
       - V(gathered) only reads.
       - V(absent) ends this collection's tunnels and forgets its connections.
     type: str
@@ -75,8 +76,8 @@ options:
     default: []
   packets:
     description:
-      - How many packets were sent in each direction since O(since). Fewer in the counters of the security associations is
-        an error, as the path is then not encrypted.
+      - How many packets were sent in each direction since O(since). Fewer in the counters of the security associations
+        is an error, as the path is then not encrypted.
     type: int
     default: 0
   wait_s:

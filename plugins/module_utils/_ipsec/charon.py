@@ -17,6 +17,8 @@ from ansible_collections.fastpath.bench.plugins.module_utils._ipsec.vici import 
 
 INSTALLED = "INSTALLED"
 _POLL_S = 0.2
+#: In the daemon's log.
+_TELLING = ("received", "unable", "failed", "no ", "giving up", "mismatch", "retransmit 5")
 #: Of the daemon's list of algorithms: how older versions call a section.
 _SECTIONS = {"dh": "ke"}
 
@@ -135,7 +137,9 @@ def load(session: Session, expected: t.Collection[str], *, limit_s: float) -> No
         argv += ["--uri", f"unix://{session.path}"]
     done = command.run(argv, limit_s=limit_s).check()
     if not (done.stdout + done.stderr).strip():
-        raise ViciError("swanctl --load-all said nothing", remedy="It did nothing, then: look at the daemon", code="empty_answer")
+        raise ViciError(
+            "swanctl --load-all said nothing", remedy="It did nothing, then: look at the daemon", code="empty_answer"
+        )
     # the daemon was seen to go away right after loading
     session.connect(min(limit_s, 5.0))
     missing = sorted(set(expected) - set(own_connections(session)))
@@ -198,7 +202,9 @@ def _wrong(sa: Sa, tunnel: Expected) -> BenchError | None:
     asked = [_algorithm(one) for one in tunnel.proposals]
     if sa.algorithm not in asked:
         return BenchError(
-            f"{sa.child} uses {sa.algorithm}, asked for was {' or '.join(asked)}", where="CHILD_SA", code="wrong_algorithm"
+            f"{sa.child} uses {sa.algorithm}, asked for was {' or '.join(asked)}",
+            where="CHILD_SA",
+            code="wrong_algorithm",
         )
     if (sa.if_id_in, sa.if_id_out) != (tunnel.if_id, tunnel.if_id):
         shown = [f"{one:#x}" if one is not None else "none" for one in (sa.if_id_in, sa.if_id_out, tunnel.if_id)]
@@ -225,13 +231,19 @@ def initiate(session: Session, name: str, *, limit_s: float) -> str | None:
         session.stream("initiate", "control-log", options, limit_s=limit_s + 2.0)
     except ViciError as err:
         if err.code == "vici_refused":
-            return err.what
+            return " / ".join([*_telling(err.events), err.what])
         raise
     return None
 
 
+def _telling(events: t.Sequence[Message]) -> list[str]:
+    """Of what the daemon told of an attempt, the lines that say why it failed."""
+    lines = [str(event.get("msg", "")) for event in events]
+    return [line for line in lines if any(word in line for word in _TELLING)][-3:]
+
+
 def wait_installed(session: Session, expected: t.Sequence[Expected], *, limit_s: float, initiator: bool) -> list[Sa]:
-    """Wait until each tunnel has an SA that is installed and is as asked; the initiator builds those that are not there.
+    """Wait until each tunnel has an SA that is installed and as asked; the initiator builds those that are not there.
 
     :raises BenchError: not within the limit, or one is not as asked.
     """
@@ -250,16 +262,22 @@ def wait_installed(session: Session, expected: t.Sequence[Expected], *, limit_s:
             raise BenchError(
                 f"not all tunnels are up after {limit_s:g} s: {told}",
                 where="CHILD_SA",
-                remedy="Compare the proposals, the secret and the addresses of both gateways; look at the daemon's journal",
+                remedy="Compare proposals, secret and addresses of both gateways; look at the daemon's journal",
                 code="tunnel_not_up",
             )
-        there = {sa.child for sa in sas}
+        there = {sa.child for sa in sas} | _begun(session)
         for tunnel in expected if initiator else ():
             if tunnel.name not in there and time.monotonic() < deadline:
                 why = initiate(session, tunnel.name, limit_s=max(1.0, min(10.0, deadline - time.monotonic())))
                 if why:
                     said[tunnel.name] = why
         time.sleep(_POLL_S)
+
+
+def _begun(session: Session) -> set[str]:
+    """The connections that are being built, by the daemon itself or by the peer."""
+    events = session.stream("list-sas", "list-sa")
+    return {name for event in events for name, ike in event.items() if ike.get("state") == "CONNECTING"}
 
 
 def risen(before: t.Sequence[t.Mapping[str, t.Any]], now: t.Sequence[Sa]) -> dict[str, dict[str, int]]:

@@ -71,7 +71,8 @@ def support(name: str, entries: t.Sequence[Entry], available: bool | None) -> Su
     :param available: whether the kernel made it when it was asked; None when it could not be asked.
     """
     for wanted in (name, *_parts(name)):
-        found = sorted((entry for entry in entries if entry.name == wanted and not entry.internal), key=lambda e: e.priority)
+        named = [entry for entry in entries if entry.name == wanted and not entry.internal]
+        found = sorted(named, key=lambda entry: entry.priority)
         if found:
             return Support(name, True, found[-1].driver, accelerated(found[-1].driver))
     return Support(name, available, None, None)

@@ -38,7 +38,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._ipsec import charo
 from ansible_collections.fastpath.bench.plugins.module_utils._ipsec.plan import NAME
 from ansible_collections.fastpath.bench.plugins.module_utils._ipsec.vici import Session, ViciError
 
-#: The daemon's services that are known: of Debian and of others, and the older starter, which does the same by ipsec.conf.
+#: The daemon's services that are known, of Debian and of others.
 UNITS = ("strongswan.service", "strongswan-swanctl.service")
 _VICI_LIMIT_S = 10.0
 

@@ -80,7 +80,10 @@ def description(params: Params) -> plan.Description:
     """What the options ask for."""
     if len(params["gateways"]) != 2:
         raise BenchError(
-            f"{len(params['gateways'])} gateways are named", where="gateways", remedy="A tunnel has two", code="bad_option"
+            f"{len(params['gateways'])} gateways are named",
+            where="gateways",
+            remedy="A tunnel has two",
+            code="bad_option",
         )
     one, other = (_gateway(raw) for raw in params["gateways"])
     plain = (
@@ -242,7 +245,7 @@ def write_files(params: Params, *, check_mode: bool) -> list[str]:
 
 
 def _replace(path: str, data: bytes) -> None:
-    """As a whole or not at all. strongSwan reads what ends in .conf or lies among its keys, so the name ends otherwise."""
+    """As a whole or not at all. strongSwan reads what ends in .conf, so the name of the new one does not."""
     new = f"{path}.new"
     try:
         handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, _FILE_MODE)

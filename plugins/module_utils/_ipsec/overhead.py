@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What ESP adds to a packet, and so the MTU that is left inside a tunnel.
 
-RFC 4303: SPI and sequence number (8 bytes), the IV, the text with padding, pad length and next header (2 bytes), and the
-integrity check value. In tunnel mode an outer IP header goes before, with NAT traversal a UDP header too (RFC 3948).
+RFC 4303: SPI and sequence number (8 bytes), the IV, the text with padding, pad length and next header (2 bytes), then
+the integrity check value. In tunnel mode an outer IP header goes before; with NAT traversal a UDP header too
+(RFC 3948).
 """
 
 from __future__ import annotations

@@ -306,7 +306,7 @@ def _if_ids(description: Description) -> list[int]:
         if inward != outward:
             raise BenchError(
                 f"tunnel {number} has if_id {inward} ({inward:#x}) in and {outward} ({outward:#x}) out", where="if_ids",
-                remedy="Give both the same, which is the interface's own: else traffic passes the tunnel by, or is dropped",
+                remedy="Give both the same, the interface's own: else traffic passes the tunnel by, or is dropped",
                 code="if_id_mismatch",
             )  # fmt: skip
     ids = [inward for inward, _out in description.if_ids]

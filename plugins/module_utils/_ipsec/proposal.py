@@ -199,7 +199,8 @@ def _check(text: str, protocol: str, found: t.Mapping[str, list[str]]) -> None:
     if cipher.aead and found["integrity"]:
         raise _refused(
             text, protocol, f"{word} protects integrity itself (AEAD) and takes no {found['integrity'][0]} beside it",
-            f"Leave out {found['integrity'][0]}" + (f", or name the PRF: prf{found['integrity'][0]}" if protocol == IKE else ""),
+            f"Leave out {found['integrity'][0]}"
+            + (f", or name the PRF: prf{found['integrity'][0]}" if protocol == IKE else ""),
         )  # fmt: skip
     if not cipher.aead and not found["integrity"]:
         raise _refused(
@@ -256,9 +257,8 @@ def not_loaded(proposal: Proposal, loaded: t.Mapping[str, t.Collection[str]]) ->
 
     :param loaded: names by section, as :func:`charon.algorithms` gives them.
     """
-    return tuple(
-        name for section, names in proposal.needs_loaded().items() for name in names if name not in loaded.get(section, ())
-    )
+    needs = proposal.needs_loaded().items()
+    return tuple(name for section, names in needs for name in names if name not in loaded.get(section, ()))
 
 
 def check_loaded(proposals: t.Sequence[Proposal], loaded: t.Mapping[str, t.Collection[str]]) -> None:

@@ -16,8 +16,7 @@ CERT_FILE = f"{NAME}-%s.pem"
 PSK = "psk"
 PUBKEY = "pubkey"
 
-Value = t.Union[str, "dict[str, Value]"]
-Section = t.Dict[str, t.Any]
+Section = dict[str, t.Any]
 
 
 def connections(plan: Plan) -> Section:
@@ -28,7 +27,9 @@ def connections(plan: Plan) -> Section:
 def _connection(plan: Plan, tunnel: Tunnel) -> Section:
     asked = plan.description
     if asked.auth not in (PSK, PUBKEY):
-        raise BenchError(f"{asked.auth!r} is no way of authentication", where="auth", remedy="psk or pubkey", code="bad_option")
+        raise BenchError(
+            f"{asked.auth!r} is no way of authentication", where="auth", remedy="psk or pubkey", code="bad_option"
+        )
     local: Section = {"auth": asked.auth, "id": tunnel.local_id}
     remote: Section = {"auth": asked.auth, "id": tunnel.remote_id}
     if asked.auth == PUBKEY:
@@ -104,6 +105,6 @@ def _quoted(value: str) -> str:
     """A value as it is; in quotes where a character would mean something to the parser."""
     if any(ord(char) < 32 for char in value):
         raise BenchError("a value has a line break or a control character", where="swanctl.conf", code="bad_option")
-    if value and not any(char in value for char in '#"{}=\\\'') and value == value.strip():
+    if value and not any(char in value for char in "#\"{}=\\'") and value == value.strip():
         return value
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -30,7 +30,9 @@ _POLL_S = 0.1
 #: A daemon that is up answers this at once; one that hangs accepts and says nothing.
 _HELLO_S = 2.0
 
-Message = t.Dict[str, t.Any]
+
+
+Message = dict[str, t.Any]
 
 
 class ViciError(BenchError):
@@ -38,6 +40,8 @@ class ViciError(BenchError):
 
     def __init__(self, what: str, *, remedy: str | None = None, code: str = "vici_failed") -> None:
         super().__init__(what, where="strongSwan", remedy=remedy, code=code)
+        #: What the daemon told while it worked on the command.
+        self.events: list[Message] = []
 
 
 def encode(message: t.Mapping[str, t.Any]) -> bytes:
@@ -173,7 +177,9 @@ class Session:
             return f"{paths[0]}: {err.what}", err.code
         return "", ""
 
-    def request(self, command: str, message: t.Mapping[str, t.Any] | None = None, *, limit_s: float | None = None) -> Message:
+    def request(
+        self, command: str, message: t.Mapping[str, t.Any] | None = None, *, limit_s: float | None = None
+    ) -> Message:
         """The answer to a command.
 
         :raises ViciError: none came in time, or it says that the command failed.
@@ -204,7 +210,11 @@ class Session:
                 if name == event:
                     found.append(decode(body[at:]))
             elif kind == _CMD_RESPONSE:
-                self._judged(command, decode(body))
+                try:
+                    self._judged(command, decode(body))
+                except ViciError as err:
+                    err.events = found
+                    raise
                 break
             else:
                 raise ViciError(f"this strongSwan does not know the command {command}", code="vici_unknown_command")

@@ -50,7 +50,8 @@ def test_the_ends_mirror_each_other():
     assert one["mtu_bytes"] == other["mtu_bytes"] == 1446
     assert one["ids"] == other["ids"]
     assert len(set(one["ids"])) == 8
-    assert one["initiator"] and not other["initiator"]
+    assert one["initiator"]
+    assert not other["initiator"]
     assert one["routes"] == [{"dst": "10.73.2.0/24", "devs": ["ipsec1", "ipsec2", "ipsec3", "ipsec4"]}]
     assert one["interfaces"][0]["dev"] == "eth2"
     assert one["mss"][0] == "ipsec1 4 1406"
@@ -97,7 +98,8 @@ def test_a_route_into_the_tunnel_that_covers_the_peer_is_refused(network):
     with pytest.raises(BenchError) as caught:
         options.planned(asked)
     assert caught.value.code == "route_covers_peer"
-    assert "10.73.9.2" in caught.value.message and network in caught.value.message
+    assert "10.73.9.2" in caught.value.message
+    assert network in caught.value.message
 
 
 def test_tunnels_take_the_outer_pairs_in_turn():
@@ -110,7 +112,8 @@ def test_tunnels_take_the_outer_pairs_in_turn():
 
 def test_policies_have_no_interface_and_name_the_networks():
     one, other = both(mode="policy")
-    assert one["interfaces"] == [] and one["routes"] == []
+    assert one["interfaces"] == []
+    assert one["routes"] == []
     assert one["tunnels"][0]["local_ts"] == ("10.73.1.0/24",)
     assert other["tunnels"][0]["local_ts"] == ("10.73.2.0/24",)
     assert "if_id" not in one["connections"]
@@ -180,7 +183,8 @@ connections {
 def test_swanctl_conf():
     one, other = both()
     assert one["connections"] == WANTED
-    assert "start_action = none" in other["connections"] and "dpd_action = clear" in other["connections"]
+    assert "start_action = none" in other["connections"]
+    assert "dpd_action = clear" in other["connections"]
     assert "mobike = no" in other["connections"]
     assert "secret" not in one["connections"]
 
