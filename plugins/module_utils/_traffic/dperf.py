@@ -235,6 +235,8 @@ def _text_of(path: str) -> str:
 def _serve(argv: t.Sequence[str], directory: str, info: dict[str, t.Any], control: background.Control) -> None:
     """The background worker: starts dperf, says when it is up, and ends it."""
     path = _file(directory, "out")
+    # workers ignore it, and what is ignored is handed down
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     with open(path, "wb") as sink:
         process = command.start(argv)
         out, err = process.stdout, process.stderr

@@ -43,10 +43,10 @@ _FAILURES: tuple[tuple[str, str, str], ...] = (
     (r"port init fail|port start error|[Nn]o such device|[Nn]o (?:Ethernet )?ports?\b", "port_init",
      "Check the PCI address first, then that the card is bound to a driver of DPDK; see role fastpath.bench.host_prep"),
     (r"dose not support FDIR", "no_flow_director", "Set rss: this card cannot direct flows to queues"),
-    (r"[Nn]o free .*hugepages|Cannot get hugepage|FATAL: .*", "eal", "See the first lines of the raw output"),
-    (r"^(?:line \d+: )?(?:error|unknown config keyword.*)$|^line \d+: error", "configuration",
+    (r"[Nn]o free [^.]{0,40}hugepages|Cannot get hugepage|FATAL: ", "eal", "See the first lines of the raw output"),
+    (r"^line [0-9]{1,9}: |unknown config keyword", "configuration",
      "This version of dperf does not know what the configuration says"),
-    (r"^Error\b.*|.*\bError: .*", "tool_failed", "See the raw output"),
+    (r"^Error\b|\bError: ", "tool_failed", "See the raw output"),
 )  # fmt: skip
 
 _ROWS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
