@@ -34,6 +34,7 @@ class ActionModule(ActionBase):
                 "reports": {"type": "dict", "default": {}},
                 "samples": {"type": "dict", "default": {}},
                 "power": {"type": "dict", "default": {}},
+                "about": {"type": "dict", "default": {}},
             },
         )
         if self._task.check_mode:
@@ -75,6 +76,10 @@ class ActionModule(ActionBase):
             samples={host: windows.get(trial["id"]) for host, windows in args["samples"].items() if windows},
             duts=group["duts"],
         )
+        for host, about in args["about"].items():
+            # beside what was sampled, what the datapath tells of itself
+            if merged["dut"].get(host):
+                merged["dut"][host] = {**merged["dut"][host], **about}
         merged["setup"] = group["id"]
         seen = {**merged["dut"], **merged["endpoints"]}
         samples = {host: (sample or {}).get("power") for host, sample in seen.items()}

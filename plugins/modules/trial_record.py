@@ -62,6 +62,10 @@ options:
     description: By host, the windows that M(fastpath.bench.dut_sample) returned.
     type: dict
     default: {}
+  about:
+    description: By DUT, what its datapath tells of itself, which is stored beside its sample.
+    type: dict
+    default: {}
   power:
     description: By host, what the role P(fastpath.bench.power_profile#role) told of its profile.
     type: dict

@@ -52,6 +52,9 @@ USUAL_SEGMENT_BYTES = 1448
 VPP_SATURATED = 200.0
 #: As many sessions come and go with what a host does besides, such as the connection that Ansible came by.
 NAT_FEW_SESSIONS = 100
+#: Of what a gateway sent into its tunnels, what one of them has when it has all but noise; and how much it must be.
+IPSEC_ONE_TUNNEL = 0.95
+IPSEC_FEW_BYTES = 1_000_000
 #: Frames lost beyond this are a finding.
 LOSS_RATIO = 0.001
 
@@ -556,6 +559,109 @@ def _af_packet_path(view: TrialView) -> t.Iterator[str]:
         taken = sum(node.vectors for node in use.vpp.nodes if node.name == "af-packet-input") if use.vpp else 0
         if taken:
             yield f"{host}: af-packet-input took {taken:,} packets"
+
+
+@rule(
+    "ipsec_not_carried", TRIAL, ERROR, effect=INVALIDATES,
+    remedy="The traffic does not go through the tunnels: look at routes, policies and interface ids of both gateways",
+)  # fmt: skip
+def _ipsec_not_carried(view: TrialView) -> t.Iterator[str]:
+    """The tunnels of a gateway carried less than half of what the receiver got: the traffic passed them by, and the
+    figure is one of a path in the clear. The trial is not counted."""
+    goodput = view.metric("goodput")
+    for host, use in view.dut.items():
+        tunnels = use.tunnel_interfaces
+        counts = [count for one in tunnels for count in (one.rx_bytes, one.tx_bytes)]
+        if not goodput or not use.window_s or not counts or None in counts:
+            continue
+        carried = 8 * sum(count for count in counts if count is not None) / use.window_s
+        if carried < goodput / 2:
+            yield (
+                f"{host}: its tunnels carried {units.human(carried, 'bit/s')}, the endpoints received "
+                f"{units.human(goodput, 'bit/s')}"
+            )
+
+
+@rule(
+    "ipsec_one_tunnel", TRIAL, WARNING,
+    remedy="Set the multipath hash policy to 1 (addresses and ports), and send at least as many flows as there are "
+    "tunnels",
+    cannot="what several tunnels are good for: one of them carried the traffic",
+)  # fmt: skip
+def _ipsec_one_tunnel(view: TrialView) -> t.Iterator[str]:
+    """There were several tunnels, and nearly all that a gateway sent left by one: its route has as many next hops, and
+    the hash that chooses between them saw no difference between the flows."""
+    for host, use in view.dut.items():
+        sent = {one.name: one.tx_bytes for one in use.tunnel_interfaces if one.tx_bytes}
+        if use.ipsec is None or use.ipsec.tunnels < 2 or not sent:
+            continue
+        most = max(sent, key=lambda name: sent[name] or 0)
+        total = sum(count or 0 for count in sent.values())
+        # acknowledgements of a few flows say nothing of the spread
+        if total < IPSEC_FEW_BYTES or (sent[most] or 0) < IPSEC_ONE_TUNNEL * total:
+            continue
+        policy = "" if use.ipsec.hash_policy is None else f", hash policy {use.ipsec.hash_policy}"
+        yield f"{host}: {most} of {use.ipsec.tunnels} tunnels carried {100 * (sent[most] or 0) / total:.0f} %{policy}"
+
+
+@rule(
+    "ipsec_one_outer_pair", TRIAL, WARNING,
+    remedy="Use several pairs of outer addresses (ipsec_outer), so that the card's hash sees several flows, or let the "
+    "card do the encryption",
+)  # fmt: skip
+def _ipsec_one_outer_pair(view: TrialView) -> t.Iterator[str]:
+    """All ESP packets had the same two addresses and no ports, so that the card put them into one queue: one CPU was
+    full while others idled, and neither RPS nor more tunnels between these addresses can spread that."""
+    for host, use in view.dut.items():
+        busiest = use.busiest_cpu
+        if use.ipsec is None or use.ipsec.outer_pairs != 1 or len(use.cpus) < 2 or busiest is None:
+            continue
+        others = statistics.fmean(cpu.busy for cpu in use.cpus if cpu is not busiest)
+        if busiest.busy >= SATURATED and others < IDLE and busiest.kind in ("softirq", "system"):
+            yield (
+                f"{host}: {use.ipsec.tunnels} tunnel{'s' if use.ipsec.tunnels != 1 else ''} between one pair of "
+                f"addresses, CPU {busiest.cpu} {100 * busiest.busy:.0f} % busy{_mostly(busiest)}, "
+                f"the other {len(use.cpus) - 1} on average {100 * others:.0f} %"
+            )
+
+
+@rule(
+    "ipsec_no_acceleration", TRIAL, WARNING,
+    remedy="Let the CPU flags (aes, pclmulqdq) through to a guest, load aesni_intel or its like, or take an algorithm "
+    "that the processor helps with",
+)  # fmt: skip
+def _ipsec_no_acceleration(view: TrialView) -> t.Iterator[str]:
+    """The kernel of a gateway computes an algorithm of ESP without instructions of the processor for it, which takes
+    several times as long."""
+    for host, use in view.dut.items():
+        if use.ipsec and use.ipsec.plain:
+            told = ", ".join(f"{name} by {driver}" for name, driver in use.ipsec.plain.items())
+            yield f"{host}: {told}"
+
+
+@rule(
+    "ipsec_decrypt_bound", TRIAL, WARNING,
+    remedy="Spread what arrives (several outer pairs, more receive queues), take an algorithm with acceleration, or "
+    "give that gateway a faster core",
+)  # fmt: skip
+def _ipsec_decrypt_bound(view: TrialView) -> t.Iterator[str]:
+    """The gateway that decrypted had a CPU without time left, the one that encrypted had not: decryption is the
+    limit."""
+    gateways = {host: use for host, use in view.dut.items() if use.ipsec and use.tunnel_interfaces}
+    if len(gateways) != 2:
+        return
+    for host, use in gateways.items():
+        received = sum(one.rx_bytes or 0 for one in use.tunnel_interfaces)
+        sent = sum(one.tx_bytes or 0 for one in use.tunnel_interfaces)
+        other_host, other = next((name, one) for name, one in gateways.items() if name != host)
+        busiest, theirs = use.busiest_cpu, other.busiest_cpu
+        if received <= sent or busiest is None or theirs is None:
+            continue
+        if busiest.busy >= SATURATED > theirs.busy and busiest.kind in ("softirq", "system"):
+            yield (
+                f"{host} decrypts: CPU {busiest.cpu} {100 * busiest.busy:.0f} % busy{_mostly(busiest)}; "
+                f"{other_host} encrypts: at most {100 * theirs.busy:.0f} %"
+            )
 
 
 def _sessions(view: TrialView) -> t.Iterator[tuple[str, dict[str, int]]]:

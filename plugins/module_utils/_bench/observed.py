@@ -130,6 +130,20 @@ class VppUse:
 
 
 @dataclasses.dataclass(frozen=True)
+class IpsecUse:
+    """What an IPsec gateway was set up as."""
+
+    mode: str
+    #: The xfrm interfaces, one for each tunnel; none with policies.
+    interfaces: tuple[str, ...]
+    tunnels: int
+    outer_pairs: int
+    hash_policy: int | None
+    #: Algorithm to its driver, of those that the processor is known not to help with.
+    plain: t.Mapping[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
 class HostUse:
     """What one host did in one trial."""
 
@@ -144,6 +158,14 @@ class HostUse:
     reason: str | None = None
     #: What VPP did, where it ran.
     vpp: VppUse | None = None
+    #: As which gateway it was set up, where it was one.
+    ipsec: IpsecUse | None = None
+
+    @property
+    def tunnel_interfaces(self) -> tuple[InterfaceUse, ...]:
+        """The counters of its tunnels."""
+        names = self.ipsec.interfaces if self.ipsec else ()
+        return tuple(interface for interface in self.interfaces if interface.name in names)
 
     @property
     def busiest_cpu(self) -> CpuUse | None:
@@ -188,6 +210,20 @@ def host_use(sample: t.Mapping[str, t.Any]) -> HostUse:
         polls=bool(sample.get("vpp")),
         reason=str(sample["reason"]) if sample.get("reason") else None,
         vpp=_vpp(sample["vpp"]) if isinstance(sample.get("vpp"), abc.Mapping) else None,
+        ipsec=_ipsec(sample["ipsec"]) if isinstance(sample.get("ipsec"), abc.Mapping) else None,
+    )
+
+
+def _ipsec(about: t.Mapping[str, t.Any]) -> IpsecUse:
+    kernel = about.get("kernel")
+    rows = [row for row in kernel if isinstance(row, abc.Mapping)] if isinstance(kernel, list) else []
+    return IpsecUse(
+        mode=str(about.get("mode")),
+        interfaces=tuple(str(name) for name in about.get("interfaces") or ()),
+        tunnels=_count(about, "tunnels") or 0,
+        outer_pairs=_count(about, "outer_pairs") or 0,
+        hash_policy=_count(about, "hash_policy"),
+        plain={str(row.get("name")): str(row.get("driver")) for row in rows if row.get("accelerated") is False},
     )
 
 

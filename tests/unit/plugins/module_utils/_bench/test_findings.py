@@ -433,6 +433,79 @@ def test_one_full_thread_is_enough_for_vpp_to_be_the_limit():
     assert not list(findings.REGISTRY["vpp_not_the_limit"].check(vpp_point([1e9] * 3, made, loss=0.4)))
 
 
+# -- IPsec
+
+
+def with_gateways(made, *, tunnels, cpus=((0.5, 0.4), (0.5, 0.4)), **about):
+    """Two gateways: of each tunnel (packets, bytes) from the first one to the second, and a tenth of it back."""
+    told = {"mode": "route", "interfaces": list(tunnels), "tunnels": len(tunnels), "outer_pairs": 1, "hash_policy": 1}
+    made["dut"] = {}
+    for number, host in enumerate(("gw1", "gw2")):
+        made["dut"][host] = sample(cpus=cpus[number], rx={"eth1": (863_259, 1_306_974_126), **tunnels})
+        made["dut"][host]["ipsec"] = {**told, "kernel": [], **about}
+        for name in tunnels:
+            row = made["dut"][host]["interfaces"][name]
+            row["tx_bytes" if number else "rx_bytes"] //= 10
+    return made
+
+
+SPREAD = {f"ipsec{number}": (200_000, 300_000_000) for number in range(1, 5)}
+
+
+def test_gateways_that_carried_and_spread_the_traffic_have_no_finding():
+    assert not {code for code in codes(with_gateways(trial(), tunnels=SPREAD)) if code.startswith("ipsec")}
+
+
+def test_a_path_in_the_clear_is_never_counted_as_an_encrypted_one():
+    made = with_gateways(trial(), tunnels={"ipsec1": (10, 1000)})
+    assessment = assess(made)
+    assert (assessment.status, assessment.code) == ("invalid", "ipsec_not_carried")
+    assert "gw1: its tunnels carried 4.40 kbit/s" in assessment.reason
+
+
+def test_tunnels_that_are_not_counted_prove_nothing_either_way():
+    made = with_gateways(trial(), tunnels={"ipsec1": (10, 1000)})
+    for host in made["dut"].values():
+        del host["interfaces"]["ipsec1"]
+    assert "ipsec_not_carried" not in codes(made)
+
+
+def test_traffic_that_left_by_one_tunnel_only():
+    tunnels = {**dict.fromkeys(SPREAD, (10, 1000)), "ipsec2": (800_000, 1_200_000_000)}
+    made = with_gateways(trial(), tunnels=tunnels, hash_policy=0)
+    found = [finding.evidence for finding in assess(made).findings if finding.code == "ipsec_one_tunnel"]
+    assert found[0] == "gw1: ipsec2 of 4 tunnels carried 100 %, hash policy 0"
+
+
+def test_one_pair_of_outer_addresses_fills_one_cpu():
+    cpus = ((0.5, 0.4, 0.1, 0.1), (0.1, 0.99, 0.1, 0.1))
+    made = with_gateways(trial(), tunnels=SPREAD, cpus=cpus)
+    assert "gw2: 4 tunnels between one pair of addresses, CPU 1 99 % busy" in evidence(made, "ipsec_one_outer_pair")
+    made = with_gateways(trial(), tunnels=SPREAD, cpus=cpus, outer_pairs=4)
+    assert "ipsec_one_outer_pair" not in codes(made)
+    # with one CPU there is nothing to spread to
+    made = with_gateways(trial(), tunnels=SPREAD, cpus=((0.99,), (0.99,)))
+    assert "ipsec_one_outer_pair" not in codes(made)
+
+
+def test_a_kernel_without_acceleration():
+    driver = "rfc4106(gcm_base(ctr(aes-generic),ghash-generic))"
+    made = with_gateways(trial(), tunnels=SPREAD)
+    made["dut"]["gw1"]["ipsec"]["kernel"] = [
+        {"name": "rfc4106(gcm(aes))", "driver": driver, "accelerated": False},
+        {"name": "hmac(sha1)", "driver": None, "accelerated": None},
+    ]
+    assert evidence(made, "ipsec_no_acceleration") == f"gw1: rfc4106(gcm(aes)) by {driver}"
+
+
+def test_the_gateway_that_decrypts_is_the_limit():
+    made = with_gateways(trial(), tunnels=SPREAD, cpus=((0.7,), (1.0,)))
+    told = evidence(made, "ipsec_decrypt_bound")
+    assert told.startswith("gw2 decrypts: CPU 0 100 % busy")
+    assert told.endswith("gw1 encrypts: at most 70 %")
+    assert "ipsec_decrypt_bound" not in codes(with_gateways(trial(), tunnels=SPREAD, cpus=((1.0,), (1.0,))))
+
+
 # -- point --------------------------------------------------------------------------------------------------------
 
 
