@@ -136,8 +136,8 @@ options:
         type: bool
       xsk_program:
         description:
-          - V(false) takes off the XDP program that AF_XDP's library put on the interface, and that stays when its user has
-            ended. Restore does not put it on again.
+          - V(false) takes off the XDP program that AF_XDP's library put on the interface, and that stays when its user
+            has ended. Restore does not put it on again.
         type: bool
         choices: [false]
   rps_sock_flow_entries:

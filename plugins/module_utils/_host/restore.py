@@ -23,6 +23,10 @@ from ansible_collections.fastpath.bench.plugins.module_utils._host.reconcile imp
 KNOWN_KINDS = all_kinds.KINDS
 
 
+class NotRestored(BenchError):
+    """Some settings could not be put back; they stay in the journal."""
+
+
 @dataclasses.dataclass
 class Restored:
     """What a restore did, or in check mode would do."""
@@ -215,7 +219,7 @@ class _Restorer:
         self.result.remaining += len(left) + len(away)
         if left:
             told = "; ".join(f"{row.knob} should be {_shown(row.value)!r}: {row.why}" for row in left)
-            raise BenchError(
+            raise NotRestored(
                 f"not all could be restored: {told}",
                 where=self.journal.path,
                 remedy=f"{len(ours) - len(left)} others are restored, these stay in the journal: restore again later",

@@ -137,7 +137,8 @@ class Route(Knob):
         if wish is ABSENT or current is ABSENT:
             return wish is current
         if len(wish.get("devs") or ()) > 1:
-            hops = [(hop.get("dev"), hop.get("gateway"), hop.get("weight", 1)) for hop in current[0].get("nexthops", [])]
+            there = current[0].get("nexthops", [])
+            hops = [(hop.get("dev"), hop.get("gateway"), hop.get("weight", 1)) for hop in there]
             return len(current) == 1 and sorted(hops) == sorted((name, None, 1) for name in wish["devs"])
         return len(current) == 1 and self._meets(current[0], _single(wish))
 
