@@ -82,6 +82,10 @@ options:
     type: list
     elements: list
     default: []
+  outer_pairs:
+    description: How many pairs are taken of the addresses in that network, where O(outer) names none.
+    type: int
+    default: 1
   ike:
     description: IKE proposals as strongSwan writes them.
     type: list

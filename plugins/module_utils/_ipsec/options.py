@@ -56,6 +56,7 @@ PLAN_SPEC: dict[str, t.Any] = {
     "mode": {"type": "str", "choices": [plan.ROUTE, plan.POLICY], "default": plan.ROUTE},
     "tunnels": {"type": "int", "default": 1},
     "outer": {"type": "list", "elements": "list", "default": []},
+    "outer_pairs": {"type": "int", "default": 1},
     "ike": {"type": "list", "elements": "str", "default": list(plan.Description.ike)},
     "esp": {"type": "list", "elements": "str", "default": list(plan.Description.esp)},
     "peer_esp": {"type": "list", "elements": "str"},
@@ -88,7 +89,7 @@ def description(params: Params) -> plan.Description:
     one, other = (_gateway(raw) for raw in params["gateways"])
     plain = (
         *("mode", "tunnels", "interface_prefix", "path_mtu_bytes", "nat_t", "auth", "rekey_ike_s", "rekey_esp_s"),
-        *("reauth_s", "dpd_delay_s", "start_action", "replay_window"),
+        *("reauth_s", "dpd_delay_s", "start_action", "replay_window", "outer_pairs"),
     )
     return plan.Description(
         gateways=(one, other),

@@ -74,6 +74,8 @@ class Description:
     tunnels: int = 1
     #: address of the first gateway, address of the second
     outer: tuple[tuple[Address, Address], ...] = ()
+    #: how many pairs are taken from the addresses of a network that both are in, where none are named
+    outer_pairs: int = 1
     ike: tuple[str, ...] = ("aes128gcm16-prfsha256-x25519",)
     esp: tuple[str, ...] = ("aes128gcm16",)
     #: of each tunnel, in then out; empty counts up from ``first_if_id``
@@ -329,7 +331,14 @@ def _outer_pairs(description: Description) -> list[tuple[Address, Address]]:
                 f"{names} share no network, so the tunnel's outer addresses are not known", where="outer",
                 remedy="Name the pairs of outer addresses", code="no_outer_addresses",
             )  # fmt: skip
-        return [found[0]]
+        if not 1 <= description.outer_pairs <= min(len(found), description.tunnels):
+            raise BenchError(
+                f"{description.outer_pairs} pairs of outer addresses for {description.tunnels} tunnels",
+                where="outer_pairs",
+                remedy=f"The gateways have {len(found)}, and there is at most one for each tunnel",
+                code="no_outer_addresses",
+            )
+        return found[: description.outer_pairs]
     if len(description.outer) > description.tunnels:
         raise BenchError(
             f"{len(description.outer)} pairs of outer addresses for {description.tunnels} tunnels", where="outer",
@@ -351,10 +360,15 @@ def _outer_pairs(description: Description) -> list[tuple[Address, Address]]:
 
 
 def _shared(description: Description) -> list[tuple[Address, Address]]:
-    """The address pairs of the networks that both gateways are in, IPv4 first."""
+    """The address pairs of the networks that both gateways are in, each address once, IPv4 first."""
     one, other = ([a for link in gateway.links for a in link.addresses] for gateway in description.gateways)
-    pairs = [(a.ip, b.ip) for a in one for b in other if a.network == b.network and a.ip != b.ip]
-    return sorted(pairs, key=lambda pair: pair[0].version)
+    networks = dict.fromkeys(a.network for a in one if any(a.network == b.network for b in other))
+    pairs: list[tuple[Address, Address]] = []
+    for network in sorted(networks, key=lambda found: found.version):
+        sides = [[a.ip for a in side if a.network == network] for side in (one, other)]
+        pairs += [pair for pair in zip(*sides) if pair[0] != pair[1]]
+    # of one family, so that one MTU and one header hold for all
+    return [pair for pair in pairs if pair[0].version == pairs[0][0].version]
 
 
 def _path_mtu(description: Description, outer: t.Sequence[tuple[Address, Address]]) -> int:

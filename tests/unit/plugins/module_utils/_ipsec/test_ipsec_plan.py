@@ -110,6 +110,14 @@ def test_tunnels_take_the_outer_pairs_in_turn():
     assert one["outer_pairs"] == 2
 
 
+def test_pairs_are_taken_from_the_addresses_in_the_shared_network():
+    one, other = both(tunnels=4, outer_pairs=2)
+    assert [tunnel["local"] for tunnel in one["tunnels"]] == ["10.73.9.1", "10.73.9.11"] * 2
+    assert [tunnel["local"] for tunnel in other["tunnels"]] == ["10.73.9.2", "10.73.9.12"] * 2
+    assert refused(tunnels=4, outer_pairs=3).code == "no_outer_addresses"
+    assert refused(outer_pairs=2).code == "no_outer_addresses"
+
+
 def test_policies_have_no_interface_and_name_the_networks():
     one, other = both(mode="policy")
     assert one["interfaces"] == []
