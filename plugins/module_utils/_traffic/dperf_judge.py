@@ -16,7 +16,7 @@ import typing as t
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.dperf_config import CPS, FLOOD, Load
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.dperf_text import Number, Output, Second
-from ansible_collections.fastpath.bench.plugins.module_utils._traffic.outcome import INVALID, Outcome, finding
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic.outcome import INVALID, OK, Outcome, finding
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.record import (
     CLIENT,
     FORWARD,
@@ -373,8 +373,14 @@ def _limits(made: Outcome, steady: Steady, load: Load) -> None:
     if busiest is not None and busiest >= BUSY_PERCENT:
         reasons.append(f"a CPU of the client was {busiest:.0f} % busy")
     opened = steady.rate("skOpen")
-    if load.kind == CPS and load.cps and opened is not None and opened < load.cps * REACHED:
-        reasons.append(f"it opened {opened:,.0f} connections each second of {load.cps:,} asked for")
+    if load.kind == CPS and load.cps and opened is not None:
+        text = f"it opened {opened:,.0f} connections each second of {load.cps:,} asked for"
+        if opened < load.cps * REACHED:
+            reasons.append(text)
+        elif made.status == OK:
+            made.findings.append(
+                finding("target_reached", "info", text, "This is no limit of anything: ask for more to find one")
+            )
     held = steady.rate("skCon")
     if load.concurrent and held is not None and held < load.concurrent * REACHED:
         made.findings.append(
