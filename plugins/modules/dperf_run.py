@@ -323,8 +323,9 @@ trials:
     findings:
       description:
         - What was noticed. Codes are V(closed_loop), V(open_loop), V(half_open), V(short_connections), V(resets),
-          V(connection_errors), V(http_errors), V(retransmits), V(late_answers), V(target_reached), V(generator_limited),
-          V(concurrent_not_reached), V(drops_sending), V(drops_receiving), V(drops_unknown) and V(bad_frames).
+          V(connection_errors), V(http_errors), V(retransmits), V(late_answers), V(target_reached),
+          V(generator_limited), V(concurrent_not_reached), V(drops_sending), V(drops_receiving), V(drops_unknown) and
+          V(bad_frames).
       type: list
       elements: dict
     raw:
