@@ -249,14 +249,28 @@ def test_what_counters_say(values: dict[str, int], code: str) -> None:
     ("second", "values", "code"),
     [
         (10, {"pktTx": 0}, "nothing_sent"),
-        (0, {"synRx": 0, "pktRx": 0, "http2XX": 0}, "half_open"),
+        (0, {"synRx": 0, "tcpRx": 0, "pktRx": 0, "http2XX": 0}, "half_open"),
         (10, {"synRx": 900}, "more_answers"),
-        (0, {"synTx": 0, "synRx": 0, "pktRx": 0, "http2XX": 0, "synRt": 0}, "one_way_traffic"),
+        (0, {"synTx": 0, "synRx": 0, "tcpRx": 0, "pktRx": 0, "http2XX": 0, "synRt": 0}, "one_way_traffic"),
     ],
 )
 def test_verdicts(second: int, values: dict[str, int], code: str) -> None:
     made = dperf.read(change("cps-client", second, **values), LOADS["cps"], "client")[0]
     assert made.code == code
+
+
+def test_the_edges_of_the_window_are_no_contradiction() -> None:
+    """At one connection each second an answer falls into the next one."""
+    slow = {"synTx": 1, "synRx": 1, "skOpen": 1, "httpGet": 1, "http2XX": 1, "pktTx": 3, "pktRx": 3, "tcpRx": 3}
+    text_of = change("cps-client", 0, **slow)
+    late = text_of.replace("synRx 1\n", "synRx 2\n", 11).replace("synRx 2\n", "synRx 1\n", 10)
+    assert late != text_of
+    made = dperf.read(late, load(cps=1), "client")[0]
+    assert made.status == "ok"
+    assert "closed_loop" in codes(made)
+    head, _last, tail = text_of.rpartition("synRx 1\n")
+    made = dperf.read(f"{head}synRx 0\n{tail}", load(cps=1), "client")[0]
+    assert made.status == "ok"
 
 
 def test_held_connections_that_are_too_few() -> None:
