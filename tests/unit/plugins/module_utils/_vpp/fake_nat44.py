@@ -35,8 +35,10 @@ other sessions:
 
 
 class NatRefuse(Exception):
-    def __init__(self, retval: int) -> None:
+    def __init__(self, retval: int, reply: str = "") -> None:
         self.retval = retval
+        #: Of a line of the command line.
+        self.reply = reply
         super().__init__(retval)
 
 

@@ -32,6 +32,7 @@ from ansible_collections.fastpath.bench.tests.unit.plugins.module_utils._vpp.fak
     Nat44Requests,
     NatRefuse,
 )
+from ansible_collections.fastpath.bench.tests.unit.plugins.module_utils._vpp.fake_nsim import Nsim, NsimRequests
 
 ADMIN_UP, LINK_UP = 1, 2
 SUB = 1
@@ -116,6 +117,7 @@ class FakeVpp:
         self.sockets: dict[int, str] = {0: "/run/vpp/memif.sock"}
         self.turn = itertools.count()
         self.nat = {"ed": Nat44(63 * 1024), "ei": Nat44(10 * 1024)}
+        self.nsim = Nsim()
 
     def session(self) -> FakeSession:
         return FakeSession(self)
@@ -150,7 +152,7 @@ def _random_mac() -> str:
     return "02:fe:" + ":".join(f"{random.randrange(256):02x}" for _number in range(4))
 
 
-class FakeSession(Nat44Requests):
+class FakeSession(Nat44Requests, NsimRequests):
     """One connection, with the methods of the real session."""
 
     def __init__(self, vpp: FakeVpp) -> None:
@@ -204,7 +206,7 @@ class FakeSession(Nat44Requests):
         try:
             answer = getattr(self, f"do_{call.request}")(**call.fields)
         except NatRefuse as err:
-            return Reply(retval=err.retval, sw_if_index=0, vrf_id=0, route=None, reply="")
+            return Reply(retval=err.retval, sw_if_index=0, vrf_id=0, route=None, reply=err.reply)
         return Reply(retval=0) if answer is None else answer
 
     # Interfaces
@@ -617,6 +619,8 @@ class FakeSession(Nat44Requests):
             ("show ip fib summary", self.fib_summary),
             ("clear nat44 ed sessions", self.nat_clear),
             ("clear nat44 ei sessions", self.nat_clear),
+            ("show nsim", self.nsim_show),
+            ("set nsim", self.nsim_set),
         ):
             if cmd.startswith(start):
                 return Reply(retval=0, reply=answer(words))
@@ -625,7 +629,7 @@ class FakeSession(Nat44Requests):
     def _features(self, words: list[str]) -> str:
         one = self.vpp.named(words[2])
         state = "gso-ip4" if one is not None and one.gso else "none configured"
-        return f"Feature paths configured on {words[2]}...\n\nip4-output:\n  {state}\n"
+        return f"Feature paths configured on {words[2]}...\n\nip4-output:\n  {state}\n{self.nsim_features(one)}"
 
     def _cli_route_del(self, words: list[str]) -> str:
         self.vpp.routes.get((int(words[5]), words[3]), {}).pop(CLI, None)
