@@ -34,6 +34,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._traffic.dperf_conf
 )
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.dperf_options import HostSide, Trial
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.outcome import Outcome
+from ansible_collections.fastpath.bench.plugins.modules import dperf_run
 
 FIXTURES = pathlib.Path(__file__).parents[3] / "fixtures" / "dperf"
 RUNS = sorted(path.stem for path in FIXTURES.glob("*.txt"))
@@ -577,3 +578,24 @@ def test_a_host_that_nobody_prepared(tmp_path: pathlib.Path) -> None:
     file.write_text(json.dumps({"program": "/x/dperf", "nics": [nic], "cpus": "2-3"}))
     found = dperf_options.end_from({"cpus": "4"}, path=str(file))
     assert (found.program, found.end.cpus, found.check_hardware) == ("/x/dperf", (4,), True)
+
+
+@pytest.mark.parametrize(
+    ("options", "headline", "words"),
+    [
+        ({"cps": 10}, "goodput_forward", "does not count goodput_forward"),
+        ({"cps": 10, "packet_size": 16}, "connection_rate_forward", "use payload_bytes, which is without the headers"),
+        ({"cps": 10, "direction": "reverse"}, "connection_rate_forward", "direction must be one of"),
+        ({"cps": 10, "duration_s": 1.5}, "connection_rate_forward", "counts in seconds"),
+        ({"protocol": "udp"}, "connection_rate_forward", "protocol udp does not count"),
+    ],
+)
+def test_a_plan_is_told_what_the_module_would_refuse(options: dict[str, t.Any], headline: str, words: str) -> None:
+    with pytest.raises(BenchError, match=words):
+        dperf_run.check_trial({"bind": "10.9.0.1", "server": "10.9.0.2", **options}, headline)
+
+
+def test_a_plan_that_is_right() -> None:
+    engine = {"bind": "10.9.0.1", "server": "10.9.0.2", "port": 20001, "direction": "forward"}
+    engine |= {"duration_s": 10, "warmup_s": 1, "interval_s": 1}
+    dperf_run.check_trial({"cps": 10, **engine}, "connection_rate_forward")
