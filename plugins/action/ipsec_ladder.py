@@ -38,7 +38,7 @@ class ActionModule(ActionBase):
                 "traffic": {"type": "str", "default": "tcp_large"},
                 "direction": {"type": "str", "default": "forward"},
                 "repeats": {"type": "int", "default": 3},
-                "rps": {"type": "str", "default": "all"},
+                "rps": {"type": "str", "default": ""},
                 "powers": {"type": "dict", "default": {}},
                 "skip": {"type": "dict", "default": {}},
                 "results_dir": {"type": "path"},

@@ -54,9 +54,9 @@ options:
     type: int
     default: 3
   rps:
-    description: CPUs for receive packet steering, from the step C(rps) on.
+    description: CPUs for receive packet steering, such as V(0-3), from the step C(rps) on. Without any it is skipped.
     type: str
-    default: all
+    default: ""
   powers:
     description: Power profiles of the steps C(power) and C(reserved). A step without one is skipped.
     type: dict

@@ -89,7 +89,9 @@ def skipped(asked: Asked, topologies: t.Mapping[str, t.Any]) -> dict[str, str]:
     for step in STEPS:
         if step.name in found:
             continue
-        if step.power is not None and not asked.powers.get(step.power):
+        if step.name == "rps" and not asked.rps:
+            found[step.name] = "no CPUs are named for it (ipsec_ladder_rps: 0-3)"
+        elif step.power is not None and not asked.powers.get(step.power):
             found[step.name] = f"no power profile is named for it (ipsec_ladder_{step.power})"
         elif step.name == "outer_pairs" and pairs < step.outer_pairs:
             found[step.name] = (

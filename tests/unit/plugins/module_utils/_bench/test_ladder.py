@@ -76,6 +76,12 @@ def test_what_cannot_be(changes):
         ladder.overrides(dataclasses.replace(ASKED, **changes), {"gateways": topology(4)})
 
 
+def test_without_cpus_there_is_no_steering():
+    found = ladder.skipped(dataclasses.replace(ASKED, rps=""), {"gateways": topology(4)})
+    assert list(found) == ["rps"]
+    assert "ipsec_ladder_rps" in found["rps"]
+
+
 def test_one_dut_is_no_pair_of_gateways():
     one = topology()
     del one["parts"]["dut2"]
