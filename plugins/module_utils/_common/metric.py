@@ -33,6 +33,10 @@ METRICS: dict[str, tuple[str, str | None, str]] = {
     "connection_rate": ("connection/s", "L4", "derived"),
     "offered_connection_rate": ("connection/s", "L4", "offered"),
     "connections_open": ("count", "L4", "derived"),
+    # flows of datagrams, each with an own pair of ends
+    "flow_rate": ("flow/s", "L4", "received"),
+    "offered_flow_rate": ("flow/s", "L4", "offered"),
+    "flows_open": ("count", "L4", "received"),
     "request_rate": ("request/s", "L4", "sent"),
     "answer_rate": ("request/s", "L4", "received"),
     "round_trip": ("ms", "L4", "derived"),
