@@ -23,7 +23,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._common.errors impo
 
 SCHEMA = 1
 AXIS = "step"
-DATAPATH = "ipsec_gcm"
+DATAPATH = "ipsec"
 AS_FOUND = "as_found"
 
 

@@ -58,6 +58,7 @@ def _connection(plan: Plan, tunnel: Tunnel) -> Section:
 
 def _child(plan: Plan, tunnel: Tunnel) -> Section:
     asked = plan.description
+    keeps_up = plan.initiator and asked.start_action != "none"
     child: Section = {
         "mode": "tunnel",
         "local_ts": ", ".join(tunnel.local_ts),
@@ -65,8 +66,9 @@ def _child(plan: Plan, tunnel: Tunnel) -> Section:
         "esp_proposals": ", ".join(one.text for one in plan.esp),
         "rekey_time": f"{asked.rekey_esp_s}s",
         "start_action": asked.start_action if plan.initiator else "none",
-        "dpd_action": "restart" if plan.initiator and asked.start_action != "none" else "clear",
-        "close_action": "none",
+        "dpd_action": "restart" if keeps_up else "clear",
+        # a peer that restarts in good order says goodbye first
+        "close_action": "start" if keeps_up else "none",
         "replay_window": str(asked.replay_window),
     }
     if tunnel.if_id is not None:

@@ -177,7 +177,7 @@ connections {
         rekey_time = 3600s
         start_action = start
         dpd_action = restart
-        close_action = none
+        close_action = start
         replay_window = 1024
         if_id_in = 42
         if_id_out = 42
