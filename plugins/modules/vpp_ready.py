@@ -86,6 +86,12 @@ stable_s:
   description: How long it was watched.
   returned: when it is up
   type: float
+running:
+  description:
+    - Whether the unit has a process, or systemd is about to start one. A VPP that hangs or ends again and again is
+      running and not up. Null where the unit cannot be looked at.
+  returned: success
+  type: bool
 reason:
   description: Why it is not up.
   returned: when it is not, in check mode
@@ -128,9 +134,9 @@ def main() -> None:
         result = ready.wait(wish)
     except BenchError as error:
         if module.check_mode:
-            module.exit_json(changed=False, up=False, reason=error.message)
+            module.exit_json(changed=False, up=False, running=ready.running(wish.unit), reason=error.message)
         module.fail_json(**error.as_result())
-    module.exit_json(changed=False, up=True, **result)
+    module.exit_json(changed=False, up=True, running=True, **result)
 
 
 if __name__ == "__main__":

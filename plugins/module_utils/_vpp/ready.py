@@ -19,11 +19,17 @@ import typing as t
 from ansible_collections.fastpath.bench.plugins.module_utils._common import command
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp.cli import Vppctl
-from ansible_collections.fastpath.bench.plugins.module_utils._vpp.errors import VppError, VppPapiMissing
+from ansible_collections.fastpath.bench.plugins.module_utils._vpp.errors import (
+    VppError,
+    VppNoPermission,
+    VppPapiMissing,
+)
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp.session import PapiSession
 
 _LOG_LINES = 15
 _PAUSE_S = 0.1
+#: VPP gives its sockets to their group a moment after it made them; who may not use them after that will not.
+_DENIED_S = 2.0
 _PROPERTIES = (
     "LoadState",
     "ActiveState",
@@ -56,6 +62,11 @@ class UnitState:
         """The same as long as it is the same start."""
         return self.restarts, self.pid, self.entered
 
+    @property
+    def runs(self) -> bool:
+        """Whether there is a process, or systemd is about to make one: also of a VPP that answers nobody."""
+        return self.active not in ("", "inactive", "failed")
+
 
 def parse_unit(text: str) -> UnitState:
     """``systemctl show`` with the properties above."""
@@ -83,6 +94,14 @@ def _run(arguments: list[str], timeout_s: float = 10.0) -> str:
 
 def unit_state(unit: str) -> UnitState:
     return parse_unit(_run(["systemctl", "show", unit, *(f"--property={name}" for name in _PROPERTIES)]))
+
+
+def running(unit: str | None) -> bool | None:
+    """Whether the unit has a process or is about to; None where that cannot be told."""
+    try:
+        return unit_state(unit).runs if unit else None
+    except BenchError:
+        return None
 
 
 def log_tail(unit: str, log_file: str | None) -> str:
@@ -166,6 +185,8 @@ def wait(wish: Wish) -> dict[str, t.Any]:
             last = None
         except BenchError as error:
             last, watch.mark = error, None
+            if isinstance(error, VppNoPermission) and time.monotonic() - began >= min(_DENIED_S, wish.timeout_s):
+                raise
         if time.monotonic() >= limit:
             why = f": {last.what}" if last else f": it has not been up for {wish.stable_s:g} s on end"
             raise _not_up(wish, f"VPP is not up after {wish.timeout_s:g} s{why}", "not_up")

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp import ready, startup, startup_host
+from ansible_collections.fastpath.bench.plugins.module_utils._vpp.errors import VppNoPermission
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp.startup import GIB, MIB, HostFacts, Planned, Startup
 
 
@@ -395,6 +396,34 @@ def test_one_restart_on_the_way_starts_the_watch_anew(monkeypatch):
     result = ready.wait(ready.Wish(stable_s=3.0))
     assert result["pid"] == 8
     assert unit.now > 4.5
+
+
+def test_who_may_not_use_the_socket_is_told_soon(monkeypatch):
+    unit = Unit(monkeypatch, [up()], [7])
+
+    def denied(_wish, _timeout):
+        raise VppNoPermission("user nobody must not", code="vpp_no_permission")
+
+    monkeypatch.setattr(ready, "_ask", denied)
+    with pytest.raises(VppNoPermission, match="nobody"):
+        ready.wait(ready.Wish())
+    assert 1.0 < unit.now < 5.0
+
+
+@pytest.mark.parametrize(
+    ("active", "runs"),
+    [("active", True), ("activating", True), ("deactivating", True), ("inactive", False), ("failed", False)],
+)
+def test_a_vpp_that_answers_nobody_or_is_started_again_and_again_runs(monkeypatch, active, runs):
+    monkeypatch.setattr(ready, "unit_state", lambda _unit: dataclasses.replace(up(), active=active))
+    assert ready.running("vpp.service") is runs
+    assert ready.running(None) is None
+
+    def no_systemd(_unit):
+        raise BenchError("no systemd", code="no_systemd")
+
+    monkeypatch.setattr(ready, "unit_state", no_systemd)
+    assert ready.running("vpp.service") is None
 
 
 def test_a_unit_is_read_from_what_systemctl_shows():
