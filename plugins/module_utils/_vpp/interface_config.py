@@ -37,6 +37,7 @@ _RANGES = {
     "mtu_ip6_bytes": (1280, 65535),
     "mtu_mpls_bytes": (64, 65535),
     "link_mtu_bytes": (64, 65535),
+    "instance": (0, 16383),
     "memif_id": (0, 2**32 - 2),
     "memif_socket_id": (0, 2**32 - 2),
     "ring_size": (16, 32768),
@@ -44,6 +45,7 @@ _RANGES = {
 }
 _WHY = {
     "rx_queues": "VPP 26.06 itself dies of 0",
+    "instance": "VPP numbers so many",
     "vlan_id": "VPP accepts more, and sends frames with another number",
     "mtu_ip6_bytes": "IPv6 needs 1280 on every link",
 }
@@ -243,6 +245,19 @@ def filled(wish: Wish) -> Wish:
     if isinstance(asked.get("mtu"), Mtu) and "mtu" in values:
         asked["mtu"] = asked["mtu"].over(values["mtu"])
     return Wish(wish.key, {**values, **asked})
+
+
+def check_name(item: Values, key: Key, where: str, inventory: Inventory) -> None:
+    """VPP makes the name itself: another one means another interface, or a wish that would not come true."""
+    name = item.get("name")
+    actual = inventory.name(key)
+    if not name or name == actual:
+        return
+    if name in inventory.by_name:
+        what = f"{name} is another interface than the {key[0]} that the other options describe, which is {actual}"
+    else:
+        what = f"VPP names this interface {actual}, and the name cannot be chosen"
+    raise _bad(what, where, f"Leave name out, or give {actual}", "name_mismatch")
 
 
 def missing(item: Values, where: str, inventory: Inventory) -> VppError:

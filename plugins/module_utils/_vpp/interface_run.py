@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
@@ -136,6 +137,7 @@ def _pairs(config: t.Sequence[Values], inventory: Inventory, *, must_exist: bool
         kind = type_of(key)
         if not item.get("type"):
             config_of.check({**item, "type": kind.name, **_identity(key, inventory)}, where)
+        config_of.check_name(item, key, where, inventory)
         pairs.append((key, Wish(key, config_of.values_of(item, key, where))))
     return pairs
 
@@ -187,7 +189,8 @@ def _judge_mtu(wish: Wish, where: str, inventory: Inventory, links: HostLinks) -
         # VPP assumes 9000 for any of them
         if host is not None and host < carries:
             carries, source = host, f"the host's interface {base[1]}"
-    for name, size in (("mtu_bytes", mtu.packet), ("mtu_ip4_bytes", mtu.ip4), ("mtu_ip6_bytes", mtu.ip6)):
+    sizes = zip(("mtu_bytes", "mtu_ip4_bytes", "mtu_ip6_bytes", "mtu_mpls_bytes"), dataclasses.astuple(mtu))
+    for name, size in sizes:
         if size and size > carries:
             raise VppError(
                 f"{name} is {size}, {source} carries {carries}",

@@ -304,7 +304,8 @@ def test_an_mtu_over_the_link_is_refused(box: Box) -> None:
     assert box.interfaces(state="gathered")["gathered"] == []
     refused("mtu_over_link", box.interfaces, af_packet("eth2", mtu_bytes=9001))
     box.interfaces(af_packet("eth1", mtu_bytes=1500))
-    refused("mtu_over_link", box.interfaces, {"name": "host-eth1", "mtu_ip4_bytes": 1501})
+    for one in ("mtu_ip4_bytes", "mtu_ip6_bytes", "mtu_mpls_bytes"):
+        refused("mtu_over_link", box.interfaces, {"name": "host-eth1", one: 1501})
     refused("mtu_over_link", box.interfaces, vlan("host-eth1", 5, mtu_bytes=1501))
     refused("mtu_over_link", box.interfaces, loopback(1, mtu_bytes=9001))
     done = box.interfaces(af_packet("eth2", mtu_bytes=9000))
@@ -337,6 +338,16 @@ def test_what_is_not_there_is_named_with_what_is(box: Box) -> None:
     refused("no_host_interface", box.interfaces, af_packet("nope"))
     box.interfaces(vlan("loop1", 5))
     assert "loop1.5" in str(refused("vlan_taken", box.interfaces, vlan("loop1", 5, sub_id=6)))
+
+
+def test_a_name_that_the_other_options_contradict(box: Box) -> None:
+    box.interfaces(af_packet("eth1"), loopback(1))
+    error = refused("name_mismatch", box.interfaces, {**af_packet("eth1", up=True), "name": "loop1"})
+    assert "which is host-eth1" in str(error)
+    error = refused("name_mismatch", box.interfaces, {**loopback(2), "name": "uplink"})
+    assert "names this interface loop2" in str(error)
+    refused("name_mismatch", box.interfaces, {**loopback(1), "name": "host-eth1"}, state="deleted")
+    assert not box.interfaces({**loopback(1), "name": "loop1"})["changed"]
 
 
 def test_a_refusal_names_request_retval_and_interface(box: Box) -> None:

@@ -53,6 +53,8 @@ def run(vpp: FakeVpp, *config: dict[str, t.Any], state: str = "merged", **option
         # one of these kills VPP, one makes it send frames with another tag
         ({"type": "af_packet", "host_interface": "a", "rx_queues": 0}, "dies of 0"),
         ({"type": "vlan", "parent": "a", "vlan_id": 4095}, "it can be 1 to 4094"),
+        ({"type": "loopback", "instance": -1}, "it can be 0 to 16383"),
+        ({"type": "tap", "instance": 2**32}, "it can be 0 to 16383"),
         ({"name": "a", "mtu_ip6_bytes": 1279}, "IPv6 needs 1280"),
         ({"name": "a", "tag": "two words"}, "no blanks"),
         ({"type": "memif", "memif_id": 1, "ring_size": 1000}, "power of two"),
