@@ -11,9 +11,12 @@ error after a bounded wait.
 from __future__ import annotations
 
 import dataclasses
+import grp
 import os
+import pwd
 import re
 import shutil
+import stat
 import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common import command as tool
@@ -199,15 +202,41 @@ class Vppctl:
 
 def socket_denied(path: str) -> VppNoPermission:
     """Who asked and whom the socket lets in: a new group holds only for sessions that began after it was given."""
-    try:
-        found = os.stat(path)
-        owner = f"it belongs to user {found.st_uid}, group {found.st_gid}, mode {found.st_mode & 0o777:o}"
-    except OSError:
-        owner = "it cannot even be looked at"
-    groups = ",".join(str(group) for group in sorted({os.getegid(), *os.getgroups()}))
     return VppNoPermission(
-        f"user {os.geteuid()} (groups {groups}) must not use the socket; {owner}",
+        f"{asking_user()} must not use the socket ({socket_owner(path)})",
         where=path,
-        remedy="Use become, or put the user into the group and log in again: a running session keeps its old groups",
+        remedy="Run with become, or add the user to that group and log in anew: a running session does not get the new "
+        "group",
         code="vpp_no_permission",
     )
+
+
+def asking_user() -> str:
+    uid = os.geteuid()
+    try:
+        name = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        name = f"uid {uid}"
+    groups = []
+    for gid in sorted({os.getegid(), *os.getgroups()}):
+        try:
+            groups.append(grp.getgrgid(gid).gr_name)
+        except KeyError:
+            groups.append(str(gid))
+    return f"user {name} (groups {', '.join(groups)})"
+
+
+def socket_owner(path: str) -> str:
+    """Owner, group and mode of the socket, or of the folder that hides it."""
+    for place in (path, os.path.dirname(path)):
+        try:
+            found = os.stat(place)
+        except OSError:
+            continue
+        try:
+            owner, group = pwd.getpwuid(found.st_uid).pw_name, grp.getgrgid(found.st_gid).gr_name
+        except KeyError:
+            owner, group = str(found.st_uid), str(found.st_gid)
+        kind = "socket" if place == path else "its folder"
+        return f"{kind} owned by user {owner}, group {group}, mode {stat.S_IMODE(found.st_mode):04o}"
+    return "its owner cannot be seen either"

@@ -458,6 +458,10 @@ def clear(cli: Vppctl) -> None:
 
 def observe(wish: Wish, *, check_mode: bool = False) -> dict[str, t.Any]:
     """Clear if asked to, wait if asked to, read. The module's result."""
+    limits = (("wait_s", wish.wait_s, 0), ("top", wish.top, 1), ("timeout_s", wish.cli.timeout_s, 0.1))
+    for name, value, least in limits:
+        if value < least:
+            raise BenchError(f"{value:g} is too small", where=name, remedy=f"Give {least} or more", code="bad_option")
     if wish.source == "cli":
         return _by_cli(wish, check_mode)
     reader = Reader(wish.stats_socket)

@@ -13,11 +13,9 @@ from __future__ import annotations
 
 import contextlib
 import glob
-import grp
 import importlib
 import logging
 import os
-import pwd
 import socket
 import stat
 import struct
@@ -26,12 +24,12 @@ import time
 import types
 import typing as t
 
+from ansible_collections.fastpath.bench.plugins.module_utils._vpp.cli import socket_denied
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp.definitions import Definitions
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp.errors import (
     VppError,
     VppGone,
     VppHung,
-    VppNoPermission,
     VppNotRunning,
     VppPapiMissing,
     VppRefused,
@@ -254,7 +252,10 @@ class PapiSession:
         for position, call in enumerate(calls):
             number, definition = t.cast("tuple[int, t.Any]", self._message(call.request))
             client.validate_args(definition, {**call.fields, "context": 0})
-            context = client._call_vpp_async(number, definition, **call.fields)
+            try:
+                context = client._call_vpp_async(number, definition, **call.fields)
+            except (struct.error, ValueError) as err:
+                raise _not_packed(call, err) from err
             service = client.services[call.request]
             if "stream" not in service:
                 waiting[context] = position
@@ -301,6 +302,16 @@ class PapiSession:
             remedy="What VPP held before is lost with it; see its log, then run the task again",
             code="vpp_gone",
         )
+
+
+def _not_packed(call: Call, err: Exception) -> VppError:
+    """A value that the field of a request cannot hold. Nothing of it was sent."""
+    return VppError(
+        f"a value for {call.request} is out of range: {err}",
+        where=call.where,
+        remedy="Give values that fit what the options describe",
+        code="bad_option",
+    )
 
 
 def _import_papi() -> types.ModuleType:
@@ -420,13 +431,7 @@ def _check_socket(path: str) -> None:
 
 def _socket_error(path: str, err: OSError) -> VppError:
     if isinstance(err, PermissionError):
-        return VppNoPermission(
-            f"{_user()} may not use VPP's API socket ({_owner(path)})",
-            where=path,
-            remedy="Run with become, or add the user to that group and log in anew: a running session does not get the "
-            "new group",
-            code="vpp_no_permission",
-        )
+        return socket_denied(path)
     if isinstance(err, ConnectionRefusedError):
         return VppNotRunning(
             "the socket is left over, no VPP listens on it",
@@ -443,34 +448,3 @@ def _socket_error(path: str, err: OSError) -> VppError:
             code="vpp_no_socket",
         )
     return VppError(f"the API socket cannot be used: {err.strerror or err}", where=path, code="vpp_socket")
-
-
-def _user() -> str:
-    uid = os.geteuid()
-    try:
-        name = pwd.getpwuid(uid).pw_name
-    except KeyError:
-        name = f"uid {uid}"
-    groups = []
-    for gid in sorted({os.getegid(), *os.getgroups()}):
-        try:
-            groups.append(grp.getgrgid(gid).gr_name)
-        except KeyError:
-            groups.append(str(gid))
-    return f"user {name} (groups {', '.join(groups)})"
-
-
-def _owner(path: str) -> str:
-    """Owner, group and mode of the socket, or of the folder that hides it."""
-    for place in (path, os.path.dirname(path)):
-        try:
-            found = os.stat(place)
-        except OSError:
-            continue
-        try:
-            owner, group = pwd.getpwuid(found.st_uid).pw_name, grp.getgrgid(found.st_gid).gr_name
-        except KeyError:
-            owner, group = str(found.st_uid), str(found.st_gid)
-        kind = "socket" if place == path else "its folder"
-        return f"{kind} owned by user {owner}, group {group}, mode {stat.S_IMODE(found.st_mode):04o}"
-    return "its owner cannot be seen either"

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp import cli, runtime, statseg, window
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp.errors import VppError, VppNotRunning
 from ansible_collections.fastpath.bench.tests.unit import fake_statseg
@@ -324,3 +325,17 @@ def test_threads_are_named_as_the_kernel_knows_them(tmp_path):
         (runtime.Thread(1, "vpp_wk_0", 2), 51000),
         (runtime.Thread(2, "vpp_wk_1", None), 52000),
     ]
+
+
+@pytest.mark.parametrize(
+    ("wish", "where"),
+    [
+        (runtime.Wish("/x", cli.Vppctl(), wait_s=-1.0), "wait_s"),
+        (runtime.Wish("/x", cli.Vppctl(), top=0), "top"),
+        (runtime.Wish("/x", cli.Vppctl(timeout_s=0.0)), "timeout_s"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_before_vpp_is(wish: runtime.Wish, where: str) -> None:
+    with pytest.raises(BenchError) as caught:
+        runtime.observe(wish)
+    assert (caught.value.code, caught.value.where) == ("bad_option", where)
