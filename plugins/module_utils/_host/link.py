@@ -145,5 +145,10 @@ class TxQueueLength(DeviceKnob):
         # ip leaves the key out when the length is 0.
         return int(self.link.get("txqlen", 0))
 
+    def check(self, current: Value, wish: t.Any) -> None:
+        if wish < 0:
+            # The kernel would take it for a number near 2^32.
+            raise Refused(f"a queue cannot have a length of {wish}", where=self.device, remedy="Give 0 or more")
+
     def write(self, value: Value) -> None:
         self.set_link("txqueuelen", str(value))

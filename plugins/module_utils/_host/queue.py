@@ -33,6 +33,8 @@ _QUEUE = re.compile(r"(rx|tx)-(\d+)")
 
 def power_of_two(count: int) -> int:
     """The size that the kernel makes of one that is asked for: its flow tables are powers of two."""
+    if count < 0:
+        raise BenchError(f"a flow table cannot have {count} entries", remedy="Give 0 or more", code="bad_value")
     return 1 << (count - 1).bit_length() if count > 0 else 0
 
 
@@ -152,6 +154,9 @@ class RpsFlowCount(_QueueKnob):
 
     def read(self) -> Value:
         return int(self._text())
+
+    def check(self, current: Value, wish: t.Any) -> None:
+        power_of_two(wish)
 
     def resolve(self, current: Value, wish: t.Any) -> Value:
         return power_of_two(wish)

@@ -171,13 +171,15 @@ def test_one_command_for_all_of_a_kind(tmp_path: pathlib.Path) -> None:
         ({"rss_weights": [16, 1]}, "It has 16 places"),
         ({"irq_cpus": "4"}, "CPU 4 is not online on this host. CPUs that are: 0-3"),
         ({"irq_cpus": ""}, "needs a CPU"),
+        ({"rps_flow_count": -1}, "a flow table cannot have -1 entries"),
+        ({"txqueuelen": -1}, "a queue cannot have a length of -1"),
     ],
 )
 def test_what_cannot_be_is_told_before_the_first_write(tmp_path: pathlib.Path, entry: t.Any, message: str) -> None:
     kernel = FakeKernel()
     before = kernel.picture()
     with pytest.raises(BenchError) as told:
-        tuned(kernel, tmp_path, txqueuelen=5, **entry)
+        tuned(kernel, tmp_path, **{"txqueuelen": 5, **entry})
     assert message in told.value.message
     assert kernel.picture() == before
 
@@ -213,6 +215,13 @@ def test_times_that_move_by_themselves_are_no_change_by_others(tmp_path: pathlib
     result = restore(journal(tmp_path), kernel)
     assert result.conflicts == []
     assert kernel.net["eth1"].coalesce == {"adaptive-rx": False, "rx-usecs": 3, "tx-usecs": 0}
+
+
+def test_a_flow_table_of_the_machine_has_no_negative_size(tmp_path: pathlib.Path) -> None:
+    kernel = FakeKernel()
+    params = {"unsupported": "report", "interfaces": [], "rps_sock_flow_entries": -5}
+    with pytest.raises(BenchError, match="a flow table cannot have -5 entries"):
+        settings.tuning_wishes(kernel, params, check_mode=False)
 
 
 def test_sizes_of_flow_tables_are_powers_of_two(tmp_path: pathlib.Path) -> None:
