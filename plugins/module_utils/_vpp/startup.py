@@ -434,7 +434,7 @@ def _next_power(number: int) -> int:
 
 
 def _judge_plugins(startup: Startup, host: HostFacts, judgement: Judgement) -> None:
-    both = sorted(set(startup.plugins_enabled) & set(startup.plugins_disabled))
+    both = sorted(set(map(plugin_file, startup.plugins_enabled)) & set(map(plugin_file, startup.plugins_disabled)))
     if both:
         judgement.refuse("plugin_twice", f"{', '.join(both)}: enabled and disabled")
     if host.plugins is None:
@@ -550,6 +550,32 @@ def check_words(startup: Startup) -> None:
                     where=f"option {field.name}",
                     code="bad_option",
                 )
+
+
+#: The least that a number can be. VPP ends at its start with less, or takes it for none given.
+_LEAST = {
+    "workers": 0,
+    "skip_cores": 0,
+    "buffers_per_numa": 1,
+    "buffer_data_size": 128,
+    "stats_update_interval_s": 0.001,
+    "poll_sleep_usec": 0,
+    "interfaces": 0,
+    "rx_queues": 1,
+    "tx_queues": 1,
+}
+
+
+def check_numbers(wish: Startup | Planned) -> None:
+    for field in dataclasses.fields(wish):
+        value, least = getattr(wish, field.name), _LEAST.get(field.name)
+        if least is not None and value is not None and value < least:
+            raise StartupRefused(
+                f"{value} is too small",
+                where=f"option {'planned.' if isinstance(wish, Planned) else ''}{field.name}",
+                remedy=f"Give {least} or more",
+                code="bad_option",
+            )
 
 
 def _check_braces(text: str) -> None:

@@ -285,6 +285,8 @@ def ensure(
     :raises BenchError: VPP would not start with it; the old file is kept.
     """
     startup.check_words(wish)
+    for numbers in (wish, planned or Planned()):
+        startup.check_numbers(numbers)
     try:
         program: str | None = cli.find_program("vpp", option=vpp_bin)
     except BenchError:

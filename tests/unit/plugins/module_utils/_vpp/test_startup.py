@@ -175,6 +175,31 @@ def test_a_buffer_must_fit_a_page():
     assert codes(Startup(buffers_page_size="4K", buffer_data_size=9216)) == ["buffer_over_page"]
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"workers": -1},
+        {"skip_cores": -1},
+        {"buffers_per_numa": 0},
+        {"buffer_data_size": 0},
+        {"stats_update_interval_s": 0.0},
+        {"poll_sleep_usec": -1},
+    ],
+)
+def test_numbers_that_vpp_ends_with_are_refused(tmp_path, changes):
+    startup.check_numbers(GOOD)
+    with pytest.raises(startup.StartupRefused, match="too small") as caught:
+        startup.check_numbers(dataclasses.replace(GOOD, **changes))
+    assert caught.value.where == f"option {next(iter(changes))}"
+    with pytest.raises(startup.StartupRefused, match=r"planned\.rx_queues"):
+        startup_host.ensure(GOOD, str(tmp_path / "startup.conf"), planned=Planned(2, rx_queues=0), check_mode=True)
+
+
+def test_a_plugin_is_enabled_and_disabled_by_two_spellings():
+    wish = dataclasses.replace(GOOD, plugins_enabled=("linux_cp",), plugins_disabled=("linux_cp_plugin.so",))
+    assert "plugin_twice" in {code for code, _text in startup.judge(wish, host(), None).problems}
+
+
 def test_plugins_must_be_there_and_are_known_by_both_names():
     assert codes(Startup(plugins_enabled=("linux_cp", "npt66_plugin.so"))) == []
     (problem,) = problems(Startup(plugins_enabled=("linux_cp", "nope")))
