@@ -210,3 +210,26 @@ def test_the_hypervisors_policy_is_set_recorded_and_put_back(vcenter):
     done = vcenter.play((POWER, "main"), power_profile_name="static_high")
     assert done.told[1]["effective"] is False
     assert "esx1 has power policy balanced, not high-performance" in done.told[1]["reason"]
+
+
+def test_a_policy_that_someone_else_set_is_told_and_left(vcenter):
+    assert vcenter.play((POWER, "main"), power_profile_name="static_high").returncode == 0
+    vcenter.write(policy="low-power")
+    done = vcenter.play((POWER, "restore"))
+    assert done.returncode != 0
+    assert "Someone else changed the power policy of esx1 since: it is low-power" in done.output
+    assert vcenter.read("policy") == "low-power"
+    assert list((vcenter.folder / "record").iterdir()) != []
+
+    # a host that does not take it back is told too, and its record stays
+    vcenter.write(policy="high-performance", keeps=True)
+    done = vcenter.play((POWER, "restore"))
+    assert done.returncode != 0
+    assert "esx1 has power policy high-performance, not balanced as it was found" in done.output
+    assert list((vcenter.folder / "record").iterdir()) != []
+
+    vcenter.write(policy="low-power", keeps=False)
+    done = vcenter.play((POWER, "restore"), power_profile_force=True)
+    assert done.returncode == 0, done.output
+    assert vcenter.read("policy") == "balanced"
+    assert list((vcenter.folder / "record").iterdir()) == []
