@@ -151,6 +151,8 @@ def test_a_figure_that_is_not_there_has_a_reason():
 def test_the_files_are_whole_and_the_published_figures_stand_beside():
     made = whole()
     text = study.markdown(made)
+    # what is compared is not the mean that stands in the table of figures, so it is called by its name
+    assert "| of what | difference of the geometric means |" in text
     assert text.count("| server_routes | tcp_large |") == 2
     assert "30.8 Gbit/s" in text
     assert "+1.5 % to +106 %" in text
