@@ -368,7 +368,9 @@ def markdown(study: Study) -> str:
     ):
         if those:
             lines += ["", f"## {title}", ""]
-            lines += _table(["of what", "difference of the geometric means"], [[versus.what, versus.text] for versus in those])
+            lines += _table(
+                ["of what", "difference of the geometric means"], [[versus.what, versus.text] for versus in those]
+            )
     if study.reference.get("figures"):
         lines += ["", "## Published figures, of other hardware", "", _text(str(study.reference.get("source", ""))), ""]
         lines += _table(
