@@ -229,7 +229,7 @@ options:
     type: str
   socket_mem_mb:
     description:
-      - MiB of hugepages from each NUMA node.
+      - MiB of hugepages from each NUMA node. Two dperf on one host need it, each its own part.
     type: list
     elements: int
   check_hardware:

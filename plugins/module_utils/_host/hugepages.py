@@ -8,13 +8,14 @@ Which sizes there are differs by machine: an arm64 kernel with pages of 64 KiB h
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._host.access import Access, KnobError, NotThere, Refused
-from ansible_collections.fastpath.bench.plugins.module_utils._host.knob import ABSENT, Knob, Value, register
+from ansible_collections.fastpath.bench.plugins.module_utils._host.knob import ABSENT, RANK_OTHER, Knob, Value, register
 
 _SIZE = re.compile(r"(\d+)\s*([KMG]?)i?B?", re.IGNORECASE)
 _UNITS_KB = {"K": 1, "M": 1024, "G": 1024 * 1024}
@@ -148,6 +149,10 @@ class HugetlbMount(Knob):
             raise BenchError("a plain absolute path is needed", where=repr(key), code="bad_key")
         super().__init__(access, key)
 
+    def rank_to(self, value: Value) -> int:
+        """Files in it hold pages, so it goes before they do."""
+        return RANK_OTHER if value not in (ABSENT, 0) else RANK_OTHER - 1
+
     def read(self) -> Value:
         found = mounts(self.access).get(self.key)
         if found is not None:
@@ -203,3 +208,33 @@ def unmounted(access: Access) -> list[int]:
     return [
         kb for kb in sizes(access) if kb not in mounted and t.cast(int, HugePages(access, key_of(None, kb)).read()) > 0
     ]
+
+
+def release_left(access: Access, name: str) -> int:
+    """Delete the files of pages that a program of DPDK has left, as it does when it is killed; how many there were.
+
+    A program that runs has its files locked, so those are left alone, as DPDK itself does it.
+
+    :param name: regular expression of the files' names.
+    """
+    gone = 0
+    for folder in mounts(access):
+        for entry in access.list_dir(folder):
+            if re.fullmatch(name, entry) and _unlink_unlocked(os.path.join(folder, entry)):
+                gone += 1
+    return gone
+
+
+def _unlink_unlocked(path: str) -> bool:
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False  # it has just gone
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.unlink(path)
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return True

@@ -44,6 +44,8 @@ _POLL_S = 0.05
 _WORKER = "server"
 #: Seconds without traffic between two clients; each waits 3 s before its first packet.
 _PAUSE_S = 2
+#: Its pages; the first name is that of a dperf that is alone.
+_PAGES = r"(?:rte|dperf-?[0-9]+)map_[0-9]+"
 
 
 def row_ends(data: bytes) -> t.Iterator[float]:
@@ -131,6 +133,7 @@ def run_trial(trial: Trial, side: HostSide, *, limit_s: float, access: Access | 
         conf.flush()
         argv = argv_of(program, conf.name)
         result = runner.run(argv, limit_s=START_S + load.total_s + limit_s, row_ends=row_ends)
+    hugepages.release_left(access or Access(), _PAGES)
     made, output = read(result.stdout + result.stderr, load, CLIENT)
     if result.flooded:
         made.fail("output_flood", "dperf printed more than can be kept")
@@ -368,6 +371,7 @@ def stop_server(
     if check_mode:
         return {"changed": changed}
     workers.stop(_WORKER, within_s=STOP_S + 5)
+    hugepages.release_left(Access(), _PAGES)
     if not reports:
         for kind in ("conf", "out"):
             if os.path.exists(_file(directory, kind)):

@@ -38,6 +38,8 @@ _EDGE = 4
 _FAILURES: tuple[tuple[str, str, str], ...] = (
     (r"bad gateway", "gateway_unresolved",
      "Nobody answered for the gateway's address: see to the cable, the VLAN and the gateway, or give gateway_mac"),
+    (r"another primary process running", "other_primary",
+     "Another program of DPDK runs here: end it, or give each dperf of this host socket_mem_mb, which parts them"),
     (r"insufficient sockets", "insufficient_sockets", "Give more client addresses or listen ports"),
     (r"socket allocation failed", "not_enough_memory", "Reserve more hugepages, or use fewer sockets"),
     (r"work space init error|pkt_pool_create error|mbuf pool error|[Cc]annot allocate memory|Out of memory",

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pathlib
@@ -185,6 +186,26 @@ def test_pages_of_each_node_and_where_they_are_handed_out(machine: Machine) -> N
     put_back(machine)
     assert shape(machine) == before
     assert (machine.mounted, folder.exists()) == ({}, False)
+
+
+def test_pages_are_given_back_after_what_holds_them(machine: Machine) -> None:
+    pages = hugepages.HugePages(machine, "all/2048kB")
+    mount = hugepages.HugetlbMount(machine, "/mnt/huge")
+    assert mount.rank_to(ABSENT) < pages.rank_to(0)
+    assert mount.rank_to(0) < pages.rank_to(0)
+    assert mount.rank_to(2048) >= pages.rank_to(8)
+
+
+def test_files_that_a_killed_program_left_are_deleted_and_those_in_use_are_not(machine: Machine) -> None:
+    folder = machine.root / "huge"
+    folder.mkdir()
+    machine.call(["mount", "-t", "hugetlbfs", "-o", "pagesize=2M,mode=0700", "hugetlbfs", str(folder)])
+    for name in ("rtemap_0", "rtemap_1", "dperf-77map_3", "vppmap_0", "notes"):
+        (folder / name).write_text("")
+    with open(folder / "rtemap_1", encoding="utf-8") as used:
+        fcntl.flock(used, fcntl.LOCK_SH)
+        assert hugepages.release_left(machine, r"(?:rte|dperf-?[0-9]+)map_[0-9]+") == 2
+    assert sorted(path.name for path in folder.iterdir()) == ["notes", "rtemap_1", "vppmap_0"]
 
 
 def test_fewer_pages_than_asked_for_is_a_failure_and_leaves_nothing(machine: Machine) -> None:

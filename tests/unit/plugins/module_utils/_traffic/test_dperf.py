@@ -290,6 +290,8 @@ def test_held_connections_that_are_too_few() -> None:
         ("Error: socket allocation failed, memory size 4.88GB socket num 65535000.\n", "not_enough_memory"),
         ("Error: Interface dose not support FDIR. Please use 'rss'!\n", "no_flow_director"),
         ("line 8: unknown config keyword(\"foo\")\n", "configuration"),
+        ("EAL: Cannot create lock on '/var/run/dpdk/rte/config'. Is another primary process running?\n"
+         "EAL: FATAL: Cannot init config\n", "other_primary"),
         ("Error: something new\n", "tool_failed"),
         ("", "nothing_counted"),
         ("seconds 0 cpuUsage 0\npktRx 0 ", "nothing_counted"),

@@ -1,0 +1,159 @@
+# Copyright (c) 2026 fastpath.bench contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""dperf for real, between two network cards of a virtual machine: hugepages, uio_pci_generic, both ends, all put back.
+
+The variable DPERF_BIN names the program. What it is linked with goes to the machine beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tarfile
+import typing as t
+
+import pytest
+
+from ansible_collections.fastpath.bench.plugins.module_utils._lab.topology import MANAGEMENT
+from ansible_collections.fastpath.bench.tests.integration.pytest.test_lab import ENV, PLAYBOOK
+from ansible_collections.fastpath.bench.tests.integration.pytest.test_lab_vm import MachineLab, make_lab
+
+PROGRAM = os.environ.get("DPERF_BIN", "")
+#: Software emulation of a program that polls.
+LIMIT_S = 1500
+CPS = 200
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.vm,
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        os.geteuid() != 0
+        or any(shutil.which(tool) is None for tool in ("systemd-nspawn", "qemu-system-x86_64", "mmdebstrap", "ssh")),
+        reason="needs root, systemd-nspawn, qemu-system-x86_64, mmdebstrap and ssh",
+    ),
+    pytest.mark.skipif(not PROGRAM, reason="DPERF_BIN names no dperf"),
+]
+
+TOPOLOGY: dict[str, t.Any] = {
+    "topology": {
+        "nodes": {"dut": {"kind": "vm", "cpus": 2, "memory": "6GiB"}, "sw": {"kind": "bridge"}},
+        "links": [{"endpoints": ["dut:eth1", "sw:one"]}, {"endpoints": ["dut:eth2", "sw:two"]}],
+    }
+}
+CARDS = f"for card in {MANAGEMENT} eth1 eth2; do readlink -f /sys/class/net/$card/device; done"
+STATE = (
+    "cat /sys/kernel/mm/hugepages/*/nr_hugepages; grep hugetlbfs /proc/mounts;"
+    " for card in /sys/bus/pci/devices/*; do echo $card $(readlink $card/driver) $(cat $card/driver_override); done;"
+    " ls /var/lib/fastpath-bench"
+)
+
+
+@pytest.fixture(scope="module")
+def lab() -> t.Iterator[MachineLab]:
+    made = make_lab("dp")
+    try:
+        made.call("present", TOPOLOGY)
+        yield made
+    finally:
+        made.call("absent", TOPOLOGY)
+    assert made.leftovers() == []
+
+
+def libraries() -> list[str]:
+    told = subprocess.run(["ldd", PROGRAM], capture_output=True, text=True, check=True).stdout
+    found = re.findall(r"=> (/\S+) ", told)
+    # the C library is the machine's own
+    return [
+        path for path in found if not re.match(r"(?:libc|libm|ld-|libpthread|libdl|librt)\b", pathlib.Path(path).name)
+    ]
+
+
+def play(lab: MachineLab, tmp_path: pathlib.Path, tasks: list[dict[str, t.Any]], **variables: t.Any) -> str:
+    book, inventory = tmp_path / "play.yml", tmp_path / "hosts.yml"
+    book.write_text(json.dumps([{"hosts": "dut", "gather_facts": False, "tasks": tasks}]))
+    known = {
+        "ansible_connection": "fastpath.bench.lab",
+        "ansible_python_interpreter": "/usr/bin/python3",
+        "lab_name": lab.name,
+        **variables,
+    }
+    inventory.write_text(json.dumps({"all": {"hosts": {"dut": None}, "vars": known}}))
+    argv = [str(PLAYBOOK), "-i", str(inventory), str(book)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=ENV)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def role(name: str, entry: str = "main") -> dict[str, t.Any]:
+    return {"ansible.builtin.include_role": {"name": f"fastpath.bench.{name}", "tasks_from": entry}}
+
+
+def test_dperf_between_two_cards(lab: MachineLab, tmp_path: pathlib.Path) -> None:
+    management, client, server = (
+        re.findall(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", line)[-1] for line in lab.ssh(CARDS).split()
+    )
+    before = lab.ssh(STATE)
+    wrapper = '#!/bin/sh\nLD_LIBRARY_PATH=/opt/dperf/lib exec /opt/dperf/dperf "$@"\n'
+    common = {"cps": CPS, "bind": "10.9.0.1", "server": "10.9.0.2", "slow_start_s": 10, "duration_s": 10}
+    # both ends are on one machine: without it, the second one finds the first one in its way
+    memory = {"socket_mem_mb": [2200]}
+    ends = {
+        "client": {"nics": [{"pci": client, "address": "10.9.0.1", "gateway": "10.9.0.2"}], "cpus": "0", **memory},
+        "server": {"nics": [{"pci": server, "address": "10.9.0.2", "gateway": "10.9.0.1"}], "cpus": "1", **memory},
+    }
+    archive = tmp_path / "dperf.tar.gz"
+    with tarfile.open(archive, "w:gz", compresslevel=1) as tar:
+        tar.add(os.path.realpath(PROGRAM), "dperf")
+        for path in libraries():
+            tar.add(os.path.realpath(path), f"lib/{pathlib.Path(path).name}")
+    copies = [
+        {"ansible.builtin.file": {"path": "/opt/dperf", "state": "directory", "mode": "0755"}},
+        {"ansible.builtin.unarchive": {"src": str(archive), "dest": "/opt/dperf"}},
+        {"ansible.builtin.copy": {"content": wrapper, "dest": "/opt/dperf/run", "mode": "0755"}},
+    ]
+    try:
+        play(
+            lab,
+            tmp_path,
+            [
+                *copies,
+                role("host_prep"),
+                role("dperf"),
+                {"fastpath.bench.dperf_server": {**ends["server"], "instances": [{"name": "one", **common}],
+                                                 "listen_s": 300, "lifetime_s": 900}},
+                {"fastpath.bench.dperf_run": {**ends["client"], "trials": [{"id": "one", **common}],
+                                              "time_limit_s": 300}, "register": "client"},
+                {"fastpath.bench.dperf_server": {"state": "stopped", "instances": [{"name": "one", **common}]},
+                 "register": "server"},
+                {"ansible.builtin.copy": {"content": "{{ {'client': client, 'server': server} | to_json }}",
+                                          "dest": str(tmp_path / "told.json"), "mode": "0600"},
+                 "delegate_to": "localhost", "vars": {"ansible_connection": "local"}},
+            ],
+            host_prep_hugepages=[{"size": "2M", "count": 2500}],
+            host_prep_mounts=[{"path": "/mnt/huge", "size": "2M"}],
+            host_prep_drivers=[{"pci": card, "driver": "uio_pci_generic"} for card in (client, server)],
+            dperf_binary="/opt/dperf/run",
+            dperf_nics=ends["client"]["nics"],
+            dperf_cpus="0",
+        )  # fmt: skip
+        told = json.loads((tmp_path / "told.json").read_text())
+        record = told["client"]["trials"][0]
+        assert record["status"] == "ok", record["reason"]
+        rate = record["metrics"]["connection_rate_forward"]["value"]
+        assert rate == pytest.approx(CPS, rel=0.1), record["reading"]
+        assert any(line.startswith("closed_loop") for line in record["reading"])
+        assert told["server"]["reports"]["one"]["status"] == "ok"
+        held = lab.ssh("cat /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
+        assert held.strip() == "2500"
+    finally:
+        play(lab, tmp_path, [role("dperf", "remove"), role("host_prep", "remove")])
+    assert lab.ssh(STATE).splitlines() == before.splitlines()
+    refused = [{"fastpath.bench.host_prep": {"drivers": [{"pci": management, "driver": "uio_pci_generic"}]},
+                "register": "told", "failed_when": "told.code | default('') != 'management_nic'"}]  # fmt: skip
+    play(lab, tmp_path, refused)
