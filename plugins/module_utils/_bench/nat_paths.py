@@ -12,6 +12,10 @@ Row = dict[str, t.Any]
 NEW, ESTABLISHED = "new", "established"
 PATHS = (NEW, ESTABLISHED)
 _NAT_NODES = ("nat44", "nat-")
+#: They fetch packets, and wait for them within a call: what they take is no packet's cost.
+_FETCHING = ("af-packet-input", "af_xdp-input", "dpdk-input", "memif-input", "tap-input", "virtio-input")
+#: A node that fewer packets went through is about something else.
+_ON_THE_WAY = 0.5
 
 
 def clocks(nodes: t.Sequence[t.Mapping[str, t.Any]] | None) -> dict[str, float | None]:
@@ -20,8 +24,7 @@ def clocks(nodes: t.Sequence[t.Mapping[str, t.Any]] | None) -> dict[str, float |
     A node that polls also costs when there is nothing, so it is on nobody's way: those have more calls than packets.
     """
     found: dict[str, float | None] = {"nat": None, "path": None, "vectors_per_call": None}
-    known = [node for node in nodes or () if node["clocks_per_packet"] is not None]
-    working = [node for node in known if node["vectors"] >= max(node["calls"], 1)]
+    working = _working(nodes or ())
     translating = [node for node in working if str(node["node"]).startswith(_NAT_NODES)]
     packets = _packets(translating)
     if not packets:
@@ -31,6 +34,39 @@ def clocks(nodes: t.Sequence[t.Mapping[str, t.Any]] | None) -> dict[str, float |
     calls = sum(node["calls"] for node in translating)
     found["vectors_per_call"] = sum(node["vectors"] for node in translating) / calls
     return found
+
+
+def _working(nodes: t.Sequence[t.Mapping[str, t.Any]]) -> list[t.Mapping[str, t.Any]]:
+    return [
+        node
+        for node in nodes
+        if node["clocks_per_packet"] is not None
+        and node["vectors"] >= max(node["calls"], 1)
+        and node["node"] not in _FETCHING
+    ]
+
+
+def by_node(nodes: t.Sequence[t.Mapping[str, t.Any]] | None) -> dict[str, float]:
+    """Clocks for each packet of the nodes that most packets went through."""
+    named: dict[str, list[t.Mapping[str, t.Any]]] = {}
+    for node in _working(nodes or ()):
+        named.setdefault(node["node"], []).append(node)
+    most = max((_packets(rows_) for rows_ in named.values()), default=0)
+    return {
+        name: _clocks(rows_) / _packets(rows_)
+        for name, rows_ in named.items()
+        if _packets(rows_) and _packets(rows_) >= most * _ON_THE_WAY
+    }
+
+
+def _nodes(turns: t.Sequence[t.Mapping[str, t.Any]]) -> list[Row]:
+    """By node the medians of both paths, the dearest of the slow path first."""
+    costs = {path: [by_node(turn[path]["nodes"]) for turn in turns] for path in PATHS}
+    names = list(dict.fromkeys(name for path in PATHS for cost in costs[path] for name in cost))
+    made = [
+        {"node": name, **{path: _median([cost.get(name) for cost in costs[path]]) for path in PATHS}} for name in names
+    ]
+    return sorted(made, key=lambda row: -(row[NEW] or 0))
 
 
 def _packets(nodes: t.Sequence[t.Mapping[str, t.Any]]) -> int:
@@ -87,6 +123,7 @@ def _row(name: str, turns: t.Sequence[t.Mapping[str, t.Any]]) -> Row:
     row["clocks_ratio_nat"] = _ratio(new["clocks_nat"], old["clocks_nat"])
     row["clocks_ratio_path"] = _ratio(new["clocks_path"], old["clocks_path"])
     row["spread_of_clocks_ratio"] = _spread(turns)
+    row["nodes"] = _nodes(turns)
     return row
 
 
