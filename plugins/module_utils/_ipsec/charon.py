@@ -239,7 +239,7 @@ def initiate(session: Session, name: str, *, limit_s: float) -> str | None:
 def _telling(events: t.Sequence[Message]) -> list[str]:
     """Of what the daemon told of an attempt, the lines that say why it failed."""
     lines = [str(event.get("msg", "")) for event in events]
-    return [line for line in lines if any(word in line for word in _TELLING)][-3:]
+    return list(dict.fromkeys(line for line in lines if any(word in line for word in _TELLING)))[-3:]
 
 
 def wait_installed(session: Session, expected: t.Sequence[Expected], *, limit_s: float, initiator: bool) -> list[Sa]:
