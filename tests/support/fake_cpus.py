@@ -175,8 +175,8 @@ class FakeCpus(Access):
             path = f"{base}/energy_performance_preference"
             yield path, lambda: policy.epp, lambda text: self._put_epp(policy, text)
         if self.policy_boost:
-            put = lambda text: self._put_policy_boost(policy, text)  # noqa: E731
-            yield f"{base}/boost", lambda: "1" if policy.boost else "0", put
+            path = f"{base}/boost"
+            yield path, lambda: "1" if policy.boost else "0", lambda text: self._put_policy_boost(policy, text)
 
     # What the drivers do
 

@@ -650,10 +650,10 @@ def _ipsec_decrypt_bound(view: TrialView) -> t.Iterator[str]:
     gateways = {host: use for host, use in view.dut.items() if use.ipsec and use.tunnel_interfaces}
     if len(gateways) != 2:
         return
-    for host, use in gateways.items():
+    one_end, other_end = gateways.items()
+    for (host, use), (other_host, other) in ((one_end, other_end), (other_end, one_end)):
         received = sum(one.rx_bytes or 0 for one in use.tunnel_interfaces)
         sent = sum(one.tx_bytes or 0 for one in use.tunnel_interfaces)
-        other_host, other = next((name, one) for name, one in gateways.items() if name != host)
         busiest, theirs = use.busiest_cpu, other.busiest_cpu
         if received <= sent or busiest is None or theirs is None:
             continue

@@ -31,7 +31,6 @@ _POLL_S = 0.1
 _HELLO_S = 2.0
 
 
-
 Message = dict[str, t.Any]
 
 

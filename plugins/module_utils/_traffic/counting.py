@@ -47,10 +47,14 @@ class CountingSocket:
     @property
     def total(self) -> int:
         """Datagrams since the socket was made. To be read before the kernel's 32 bits went round once."""
+        self.update()
+        return self._total
+
+    def update(self) -> None:
+        """Look at the kernel's counter. To be done before its 32 bits went round once."""
         words = struct.unpack(f"{_WORDS}I", self._socket.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, 4 * _WORDS))
         self._total += (words[_DROPS] - self._last) % _WRAP
         self._last = words[_DROPS]
-        return self._total
 
     def close(self) -> None:
         self._socket.close()

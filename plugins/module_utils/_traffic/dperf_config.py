@@ -65,7 +65,7 @@ class Range:
 
     def check(self, where: str) -> None:
         last = int(_address(self.start, where)) & 0xFF
-        if not 1 <= self.count <= 254 or not last >= 1 or last + self.count - 1 > 254:
+        if not 1 <= self.count <= 254 or last < 1 or last + self.count - 1 > 254:
             raise _bad(
                 f"{self.count} addresses from {self.start} on are not within the last byte",
                 where,

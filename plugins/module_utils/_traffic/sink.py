@@ -102,7 +102,7 @@ class Sink:
         while not ending():
             left = min(_READ_EVERY_S, max(0.0, until - time.monotonic()))
             for counter in self.listeners.values():
-                _ = counter.total
+                counter.update()
             sources: list[int | socket.socket] = [wake_fd, *self.listeners, *self.open]
             for source in select.select(sources, [], [], left)[0]:
                 if source in self.listeners:

@@ -401,10 +401,9 @@ def _apply(
     """:param settings: None leaves them as they are."""
     output, pair = wanted
     target = found.pair if pair is None else pair
-    if settings is not None and found.on:
+    if settings is not None and found.on and found.running is not None:
         # nothing may be on the wheels that are thrown away
         nsim.switch_off(set(found.output), pairs=True)
-        assert found.running is not None
         sleep(min(_DRAIN_LIMIT_S, found.running.delay_us * 1e-6 + _DRAIN_MARGIN_S))
         found = nsim.read()
     twice = {name for name, times in found.output.items() if times > 1}

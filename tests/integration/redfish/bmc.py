@@ -75,7 +75,7 @@ class Bmc:
             cwd=self.folder, stdout=log, stderr=log,
         )  # fmt: skip
         log.close()
-        for _ in range(600):
+        for _attempt in range(600):
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
                     return

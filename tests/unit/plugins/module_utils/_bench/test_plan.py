@@ -303,7 +303,6 @@ def test_further_routes_are_handed_on(dst):
     assert route in plan(variables).groups[0]["hosts"]["client"]["routes"]
 
 
-
 @pytest.mark.parametrize(("topology", "hint"), BAD_TOPOLOGIES, ids=[h for _t, h in BAD_TOPOLOGIES])
 def test_a_wrong_topology_is_one_clear_error(topology, hint):
     variables = lab()

@@ -23,10 +23,10 @@ LINKS = {
     "ipsec1": {"ifname": "ipsec1", "link": "eth2", "mtu": 1446, "flags": ["NOARP", "UP"], "linkinfo": XFRM},
 }
 NFT = """table inet fastpath_ipsec {
-	chain forward {
-		type filter hook forward priority mangle; policy accept;
-		oifname "ipsec1" tcp flags syn tcp option maxseg size set 1406 comment "fastpath ipsec1 4 1406"
-	}
+\tchain forward {
+\t\ttype filter hook forward priority mangle; policy accept;
+\t\toifname "ipsec1" tcp flags syn tcp option maxseg size set 1406 comment "fastpath ipsec1 4 1406"
+\t}
 }
 """
 
