@@ -336,11 +336,9 @@ trials:
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible.module_utils.errors import UnsupportedError
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
-from ansible_collections.fastpath.bench.plugins.module_utils._traffic import dperf, dperf_judge, runner
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic import dperf, dperf_judge, planned, runner
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic import dperf_options as options
 
 
@@ -358,28 +356,13 @@ def argument_spec() -> dict[str, t.Any]:
     }
 
 
-def _told(error: t.Any) -> str:
-    if not isinstance(error, UnsupportedError):
-        return str(error.msg)
-    old = options.old_word(str(error.msg).partition(".")[0])
-    return f"there is no option {error.msg}" + (f": use {old}" if old else "")
-
-
 def check_trial(trial: t.Mapping[str, t.Any], headline: str) -> None:
     """Called where a matrix is planned, on the controller: what this module would refuse later.
 
     :raises BenchError: an option is wrong, or the headline is none that such a trial has.
     """
-    result = ArgumentSpecValidator(options.trial_spec()).validate(dict(trial))
-    if result.error_messages:
-        remedy = "See ansible-doc fastpath.bench.dperf_run"
-        raise BenchError("; ".join(map(_told, result.errors)).rstrip("."), remedy=remedy)
-    load = options.load_from(result.validated_parameters)
-    known = dperf_judge.metric_names(load)
-    if headline not in known:
-        raise BenchError(
-            f"a trial with protocol {load.protocol} does not count {headline}", remedy=f"It counts {', '.join(known)}"
-        )
+    load = options.load_from(planned.checked_options(trial, options.trial_spec(), "dperf_run", options.old_word))
+    planned.counts(headline, dperf_judge.metric_names(load), f"protocol {load.protocol}")
 
 
 def main() -> None:

@@ -187,11 +187,9 @@ trials:
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible.module_utils.errors import UnsupportedError
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
-from ansible_collections.fastpath.bench.plugins.module_utils._traffic import flow_run, runner
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic import flow_run, planned, runner
 
 
 def argument_spec() -> dict[str, t.Any]:
@@ -220,21 +218,10 @@ def check_trial(trial: t.Mapping[str, t.Any], headline: str) -> None:
 
     :raises BenchError: an option is wrong, or the headline is none that such a trial has.
     """
-    result = ArgumentSpecValidator(flow_run.trial_spec()).validate(dict(trial))
-    if result.error_messages:
-        told = "; ".join(
-            f"there is no option {error.msg}" if isinstance(error, UnsupportedError) else error.msg
-            for error in result.errors
-        )
-        raise BenchError(told.rstrip("."), remedy="See ansible-doc fastpath.bench.flow_run")
+    values = planned.checked_options(trial, flow_run.trial_spec(), "flow_run")
     # where it goes is settled by the plan
-    values = {**result.validated_parameters, "port": 1}
-    made = flow_run.trial_from({**values, "server": values["server"] or "192.0.2.1"}, "checked")
-    known = flow_run.metric_names(made.mode)
-    if headline not in known:
-        raise BenchError(
-            f"a trial with mode {made.mode} does not count {headline}", remedy=f"It counts {', '.join(known)}"
-        )
+    made = flow_run.trial_from({**values, "port": 1, "server": values["server"] or "192.0.2.1"}, "checked")
+    planned.counts(headline, flow_run.metric_names(made.mode), f"mode {made.mode}")
 
 
 def main() -> None:

@@ -271,11 +271,9 @@ trials:
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible.module_utils.errors import UnsupportedError
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
-from ansible_collections.fastpath.bench.plugins.module_utils._traffic import iperf, options, outcome, runner
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic import iperf, options, outcome, planned, runner
 
 
 def argument_spec() -> dict[str, t.Any]:
@@ -308,24 +306,14 @@ def check_trial(trial: t.Mapping[str, t.Any], headline: str) -> None:
 
     :raises BenchError: an option is wrong, or the headline is none that such a trial has.
     """
-    result = ArgumentSpecValidator(options.trial_spec()).validate(dict(trial))
-    if result.error_messages:
-        told = "; ".join(
-            f"there is no option {error.msg}" if isinstance(error, UnsupportedError) else error.msg
-            for error in result.errors
-        )
-        raise BenchError(told.rstrip("."), remedy="See ansible-doc fastpath.bench.iperf_run")
+    values = planned.checked_options(trial, options.trial_spec(), "iperf_run")
     try:
-        made = options.from_params(result.validated_parameters, id="checked")
+        made = options.from_params(values, id="checked")
     except BenchError as error:
         # the trial has no name yet, so what tells where it is is the option alone
         option = (error.where or "").rpartition(": ")[2]
         raise BenchError(error.what, where=option or None, remedy=error.remedy, code=error.code) from error
-    known = outcome.metric_names(made)
-    if headline not in known:
-        raise BenchError(
-            f"a trial with protocol {made.protocol} does not count {headline}", remedy=f"It counts {', '.join(known)}"
-        )
+    planned.counts(headline, outcome.metric_names(made), f"protocol {made.protocol}")
 
 
 def main() -> None:
