@@ -15,10 +15,10 @@ from ansible_collections.fastpath.bench.plugins.module_utils._bench.store import
     RunStore,
     encode,
     explained,
-    replace_file,
 )
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.summary import summarise_run
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
+from ansible_collections.fastpath.bench.plugins.module_utils._common.files import replace_file
 
 display = Display()
 

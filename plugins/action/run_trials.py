@@ -31,7 +31,8 @@ from ansible_collections.fastpath.bench.plugins.module_utils._bench.follow impor
     spool_command,
 )
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.plan import TRIAL_LIMIT_S
-from ansible_collections.fastpath.bench.plugins.module_utils._bench.store import RunStore, replace_file
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.store import RunStore
+from ansible_collections.fastpath.bench.plugins.module_utils._common.files import replace_file
 from ansible_collections.fastpath.bench.plugins.module_utils._common.paths import SPOOL_DIR
 
 display = Display()

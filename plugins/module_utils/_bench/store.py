@@ -20,6 +20,7 @@ import re
 import shutil
 import typing as t
 
+from ansible_collections.fastpath.bench.plugins.module_utils._common import files
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 
 #: The version of run.json and of the trial files. Another version is refused, never guessed at.
@@ -172,7 +173,7 @@ class RunStore:
     def write_run(self, run: t.Mapping[str, t.Any]) -> None:
         """Write run.json whole: the one file of a run that is replaced while it goes on."""
         with explained(self.path / RUN_FILE):
-            replace_file(self.path / RUN_FILE, encode({**run, "schema": SCHEMA, "run_id": self.run_id}))
+            files.replace_file(self.path / RUN_FILE, encode({**run, "schema": SCHEMA, "run_id": self.run_id}))
 
     # -- trials ---------------------------------------------------------------------------------------------------
 
@@ -274,20 +275,9 @@ def encode(document: t.Mapping[str, t.Any]) -> bytes:
     return (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def replace_file(path: pathlib.Path, data: bytes) -> None:
-    """Write ``path`` whole or not at all; what stood there before is replaced in one step."""
-    temporary = _write_temporary(path, data)
-    try:
-        os.replace(temporary, path)
-    except BaseException:
-        _remove(temporary)
-        raise
-    _sync_folder(path.parent)
-
-
 def write_new(path: pathlib.Path, data: bytes) -> None:
     """Write ``path`` whole or not at all; raises FileExistsError rather than replace a file."""
-    temporary = _write_temporary(path, data)
+    temporary = files.write_temporary(path, data)
     try:
         try:
             os.link(temporary, path)
@@ -298,34 +288,8 @@ def write_new(path: pathlib.Path, data: bytes) -> None:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
             os.replace(temporary, path)
     finally:
-        _remove(temporary)
-    _sync_folder(path.parent)
-
-
-def _write_temporary(path: pathlib.Path, data: bytes) -> pathlib.Path:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
-        _remove(temporary)
-        raise
-    return temporary
-
-
-def _remove(path: pathlib.Path) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        path.unlink()
-
-
-def _sync_folder(folder: pathlib.Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        files.remove(temporary)
+    files.sync_folder(path.parent)
 
 
 @contextlib.contextmanager
@@ -353,12 +317,12 @@ def explained(where: pathlib.Path) -> t.Iterator[None]:
 def _point_latest_at(root: pathlib.Path, run_id: str) -> None:
     link = root / LATEST
     temporary = root / f".{LATEST}.{os.getpid()}.tmp"
-    _remove(temporary)
+    files.remove(temporary)
     temporary.symlink_to(run_id, target_is_directory=True)
     try:
         os.replace(temporary, link)
     except BaseException:
-        _remove(temporary)
+        files.remove(temporary)
         raise
 
 

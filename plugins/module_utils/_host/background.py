@@ -26,6 +26,7 @@ import time
 import traceback
 import typing as t
 
+from ansible_collections.fastpath.bench.plugins.module_utils._common import files
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 
 #: A worker that ignores its own deadline is killed by the kernel's alarm this much later.
@@ -274,7 +275,7 @@ class Workers:
 
             def publish(info: dict[str, t.Any]) -> None:
                 record = dataclasses.asdict(dataclasses.replace(worker, info=info))
-                write_atomically(self._path(name, ".pid"), json.dumps(record))
+                files.replace_file(self._path(name, ".pid"), json.dumps(record).encode(), durable=False)
 
             control = Control(pipe, lifetime_s, publish)
             signal.signal(signal.SIGTERM, control._on_signal)
@@ -372,13 +373,6 @@ class Workers:
             for name in stale:
                 self._forget(name)
         return stale
-
-
-def write_atomically(path: str, text: str) -> None:
-    temporary = f"{path}.{os.getpid()}.tmp"
-    with open(temporary, "w", encoding="utf-8") as stream:
-        stream.write(text)
-    os.replace(temporary, path)
 
 
 def _tell(pipe: int, word: str, what: dict[str, t.Any]) -> None:

@@ -10,6 +10,7 @@ import re
 import shlex
 import typing as t
 
+from ansible_collections.fastpath.bench.plugins.module_utils._common import files
 from ansible_collections.fastpath.bench.plugins.module_utils._common.command import CommandError
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._host.access import (
@@ -119,10 +120,9 @@ class KernelArgs(Knob):
                 os.unlink(self.key)
             else:
                 os.makedirs(os.path.dirname(self.key), exist_ok=True)
-                temporary = f"{self.key}.new"
-                with open(temporary, "w", encoding="utf-8") as stream:
-                    stream.write(f'{_HEAD}GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT {value}"\n')
-                os.replace(temporary, self.key)
+                line = f'{_HEAD}GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT {value}"\n'
+                # a machine that starts with half of it would not have what it had
+                files.replace_file(self.key, line.encode())
         except OSError as error:
             raise file_error(error, self.key) from error
         self.access.change(["update-grub"], where="GRUB")

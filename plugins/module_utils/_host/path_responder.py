@@ -17,6 +17,7 @@ import threading
 import time
 import typing as t
 
+from ansible_collections.fastpath.bench.plugins.module_utils._common import files
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._common.paths import PATH_DIR
 from ansible_collections.fastpath.bench.plugins.module_utils._host import background
@@ -254,7 +255,7 @@ def _work(settings: Listening, control: background.Control) -> None:
     responder = Responder(settings)
     control.ready({"port": responder.port, "bind_addresses": list(settings.bind_addresses)})
     responder.serve(control.wake_fd, lambda: control.ending, control.deadline)
-    background.write_atomically(_report_path(settings), json.dumps(responder.report()))
+    files.replace_file(_report_path(settings), json.dumps(responder.report()).encode(), durable=False)
     responder.close()
 
 

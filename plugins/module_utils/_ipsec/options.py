@@ -11,6 +11,7 @@ import os
 import stat
 import typing as t
 
+from ansible_collections.fastpath.bench.plugins.module_utils._common import files
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._host.access import Access
 from ansible_collections.fastpath.bench.plugins.module_utils._host.journal import Journal
@@ -246,16 +247,8 @@ def write_files(params: Params, *, check_mode: bool) -> list[str]:
 
 
 def _replace(path: str, data: bytes) -> None:
-    """As a whole or not at all. strongSwan reads what ends in .conf, so the name of the new one does not."""
-    new = f"{path}.new"
     try:
-        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, _FILE_MODE)
-        with os.fdopen(handle, "wb") as stream:
-            os.fchmod(handle, _FILE_MODE)
-            stream.write(data)
-            stream.flush()
-            os.fsync(handle)
-        os.rename(new, path)
+        files.replace_file(path, data, mode=_FILE_MODE)
     except OSError as err:
         raise BenchError(f"cannot be written: {err.strerror}", where=path, code="not_written") from err
 

@@ -14,7 +14,7 @@ import os
 import tempfile
 import typing as t
 
-from ansible_collections.fastpath.bench.plugins.module_utils._common import command
+from ansible_collections.fastpath.bench.plugins.module_utils._common import command, files
 from ansible_collections.fastpath.bench.plugins.module_utils._common.paths import CACHE_DIR
 from ansible_collections.fastpath.bench.plugins.module_utils._lab.image import Image
 
@@ -83,7 +83,4 @@ def _read(path: str) -> dict[str, t.Any]:
 
 def _write(path: str, data: dict[str, t.Any]) -> None:
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    new = f"{path}.new-{os.getpid()}"
-    with open(new, "w", encoding="utf-8") as target:
-        json.dump(data, target)
-    os.replace(new, path)
+    files.replace_file(path, json.dumps(data).encode())

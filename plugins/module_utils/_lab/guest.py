@@ -22,6 +22,7 @@ import time
 import typing as t
 import uuid
 
+from ansible_collections.fastpath.bench.plugins.module_utils._common import files
 from ansible_collections.fastpath.bench.plugins.module_utils._lab import accel, cable, image, launch, machine
 from ansible_collections.fastpath.bench.plugins.module_utils._lab.launch import Site
 from ansible_collections.fastpath.bench.plugins.module_utils._lab.machine import LabError, Process
@@ -309,10 +310,7 @@ def _text(path: str) -> str:
 
 
 def _write(path: str, text: str, mode: int = 0o644) -> None:
-    with open(path + ".new", "w", encoding="utf-8") as target:
-        target.write(text)
-    os.chmod(path + ".new", mode)
-    os.replace(path + ".new", path)
+    files.replace_file(path, text.encode(), mode=mode, durable=False)
 
 
 def ssh_script(names: LabNames, host: str) -> str:

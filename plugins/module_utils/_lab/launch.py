@@ -13,7 +13,7 @@ import subprocess
 import time
 import typing as t
 
-from ansible_collections.fastpath.bench.plugins.module_utils._common import command
+from ansible_collections.fastpath.bench.plugins.module_utils._common import command, files
 from ansible_collections.fastpath.bench.plugins.module_utils._common.paths import LAB_DIR
 from ansible_collections.fastpath.bench.plugins.module_utils._lab import disk, machine
 from ansible_collections.fastpath.bench.plugins.module_utils._lab.machine import LabError, Process
@@ -221,10 +221,7 @@ def _write_init_file(names: LabNames, host: str, init: Process, site: Site) -> N
 
 
 def write_init_record(names: LabNames, host: str, record: t.Mapping[str, t.Any]) -> None:
-    path = names.init_file(host)
-    with open(path + ".new", "w", encoding="utf-8") as target:
-        json.dump(record, target)
-    os.replace(path + ".new", path)
+    files.replace_file(names.init_file(host), json.dumps(record).encode(), durable=False)
 
 
 def stop(names: LabNames, host: str, site: Site) -> None:

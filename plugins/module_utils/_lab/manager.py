@@ -13,6 +13,7 @@ import shutil
 import time
 import typing as t
 
+from ansible_collections.fastpath.bench.plugins.module_utils._common import files
 from ansible_collections.fastpath.bench.plugins.module_utils._common.paths import LAB_DIR
 from ansible_collections.fastpath.bench.plugins.module_utils._lab import cable, guest, image, launch, machine
 from ansible_collections.fastpath.bench.plugins.module_utils._lab.machine import LabError
@@ -182,10 +183,8 @@ class Lab:
             return empty
 
     def _write_state(self, **state: t.Any) -> None:
-        path = self.names.state_file
-        with open(path + ".new", "w", encoding="utf-8") as target:
-            json.dump(state, target, indent=1, sort_keys=True)
-        os.replace(path + ".new", path)
+        text = json.dumps(state, indent=1, sort_keys=True)
+        files.replace_file(self.names.state_file, text.encode(), durable=False)
 
     # -- changing ------------------------------------------------------------------------------------------
 

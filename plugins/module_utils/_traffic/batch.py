@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import json
-import os
 import pathlib
 import typing as t
 
+from ansible_collections.fastpath.bench.plugins.module_utils._common import files
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._host.batch_note import announce_batch
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.outcome import finding
@@ -20,21 +20,7 @@ T = t.TypeVar("T")
 
 def write_atomic(path: pathlib.Path, record: Record) -> None:
     """Write a record so that a reader sees all of it or nothing, also after a crash."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open(temporary, "w", encoding="utf-8") as file:
-            json.dump(record, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    files.replace_file(path, json.dumps(record).encode())
 
 
 def spool(folder: str | None, record: Record) -> None:

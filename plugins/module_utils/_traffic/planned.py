@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What every generator's ``check_trial`` has in common.
 
-A trial is looked at on the controller when a matrix is planned, so that what the generator's module would refuse is told
-before a host is touched."""
+A trial is looked at on the controller when a matrix is planned, so that what the generator's module would refuse is
+told before a host is touched."""
 
 from __future__ import annotations
 

@@ -13,9 +13,9 @@ import importlib.util
 import json
 import os
 import re
-import tempfile
 import typing as t
 
+from ansible_collections.fastpath.bench.plugins.module_utils._common import files
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._common.paths import STATE_DIR
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp import cli, startup
@@ -187,24 +187,8 @@ def _started(pid: int) -> float | None:
 
 def write(path: str, text: str) -> None:
     """Whole or not at all, and on the disk before it counts."""
-    folder = os.path.dirname(path)
-    os.makedirs(folder, mode=0o755, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(prefix=".startup.", dir=folder)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fchmod(stream.fileno(), 0o644)
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    directory = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+    files.replace_file(path, text.encode(), mode=0o644)
 
 
 def _kept_path(path: str, folder: str) -> str:

@@ -20,9 +20,9 @@ from ansible_collections.fastpath.bench.plugins.module_utils._bench.store import
     RunStore,
     encode,
     explained,
-    replace_file,
 )
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.summary import RunSummary, summarise_run
+from ansible_collections.fastpath.bench.plugins.module_utils._common.files import replace_file
 
 
 @dataclasses.dataclass(frozen=True)
