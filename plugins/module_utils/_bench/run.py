@@ -386,6 +386,12 @@ def trial_name(trial: t.Mapping[str, t.Any]) -> TrialName:
     return TrialName(trial["point_id"], trial["repetition"], trial["attempt"])
 
 
+def _unread(fingerprint: t.Mapping[str, t.Any]) -> dict[str, str]:
+    """The parts of a fingerprint's state that could not be read, with the reason."""
+    unknown = (fingerprint.get("unknown") or {}).items()
+    return {name[len("state.") :].replace(".", "/"): str(why) for name, why in unknown if name.startswith("state.")}
+
+
 def not_restored(
     before: t.Mapping[str, t.Any], after: t.Mapping[str, t.Any], left: t.Iterable[str] = ()
 ) -> dict[str, str]:
@@ -399,6 +405,13 @@ def not_restored(
         last = (fingerprint or {}).get("state")
         if host in found or not first or not last or first == last:
             continue
-        differing = [f"{d['path']} ({d['before']!r}, now {d['after']!r})" for d in differences(first, last)]
-        found[host] = f"differs after the restore in {'; '.join(differing[:5])}"
+        then, now = _unread(before[host]), _unread(fingerprint)
+        # what could not be read before the run has nothing to be compared with
+        differing = [d for d in differences(first, last) if d["path"] not in then]
+        shown = [f"{d['path']} ({d['before']!r}, now {d['after']!r})" for d in differing if d["path"] not in now]
+        unread = [f"{d['path']} ({now[d['path']]})" for d in differing if d["path"] in now]
+        if shown:
+            found[host] = f"differs after the restore in {'; '.join(shown[:5])}"
+        elif unread:
+            found[host] = f"could not be compared after the restore: {'; '.join(unread[:5])}"
     return dict(sorted(found.items()))

@@ -123,7 +123,9 @@ _TOOLS: dict[str, tuple[str, ...]] = {
 _PACKAGES = ("vpp",)  # a program that must not be run to learn its version
 _SERVICES = ("irqbalance", "tuned", "power-profiles-daemon", "tlp", "auto-cpufreq", "thermald")
 _VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+~-]*|\b\d{8}\b")
-_COMMAND_LIMIT_S = 2.0
+#: A limit and no wait: they take milliseconds, in a machine that is emulated together some seconds. What is not read in
+#: time would look like a setting that was not put back.
+_COMMAND_LIMIT_S = 30.0
 
 REDACTED = "<redacted>"
 _SECRET_NAME = re.compile(

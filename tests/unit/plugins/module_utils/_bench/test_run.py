@@ -115,6 +115,19 @@ def test_what_was_not_restored_is_named():
     assert running.not_restored(before, {**before, "away": {}}) == {}
 
 
+def test_what_could_not_be_read_is_no_setting_that_was_not_put_back():
+    routes = [{"dst": "10.0.0.0/8"}]
+    read = {"state": {"routes": routes, "a": 1}, "unknown": {}}
+    unread = {"state": {"routes": None, "a": 1}, "unknown": {"state.routes": "ip: no answer within 30 s"}}
+    assert running.not_restored({"dut": unread}, {"dut": read}) == {}
+    assert running.not_restored({"dut": read}, {"dut": unread}) == {
+        "dut": "could not be compared after the restore: routes (ip: no answer within 30 s)"
+    }
+    gone = {"state": {"routes": [], "a": 2}, "unknown": {}}
+    assert "routes" in running.not_restored({"dut": read}, {"dut": gone})["dut"]
+    assert running.not_restored({"dut": unread}, {"dut": gone})["dut"] == "differs after the restore in a (1, now 2)"
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0.4, "0 s"), (59.4, "59 s"), (60, "1 min"), (200, "3 min 20 s"), (7500, "2 h 5 min")]
 )
