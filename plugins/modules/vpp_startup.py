@@ -139,7 +139,9 @@ options:
     description: Sleep so long between two polls. Saves CPU and costs throughput; for a machine that VPP shares.
     type: int
   extra:
-    description: Further sections, as they are.
+    description:
+      - Further sections, as they are. VPP joins sections of one name.
+      - What has an option of its own here is refused in them.
     type: str
     default: ""
   planned:

@@ -33,7 +33,16 @@ class HostLinks:
     def require(self, name: str) -> None:
         """Raise when VPP cannot see the device, and say where it is."""
         links = self._load()
-        if links is None or name in links:
+        if links is None:
+            return
+        if name in links:
+            if links[name].get("link_type") == "loopback":
+                raise VppError(
+                    "this is the loopback device: all that VPP sends there comes back to it",
+                    where=name,
+                    remedy="Give a network card or one end of a veth pair",
+                    code="loopback_device",
+                )
             return
         here = os.path.exists(f"/sys/class/net/{name}")
         if here and self._elsewhere():

@@ -256,8 +256,17 @@ def check_name(item: Values, key: Key, where: str, inventory: Inventory) -> None
     if name in inventory.by_name:
         what = f"{name} is another interface than the {key[0]} that the other options describe, which is {actual}"
     else:
-        what = f"VPP names this interface {actual}, and the name cannot be chosen"
+        what = _MADE.format(actual)
     raise _bad(what, where, f"Leave name out, or give {actual}", "name_mismatch")
+
+
+_MADE = "VPP names this interface {}, and the name cannot be chosen"
+
+
+def check_made_name(item: Values, made: str, where: str) -> None:
+    """The same where no VPP is asked: ``made`` is the name that it would give."""
+    if item.get("name") not in (None, made):
+        raise _bad(_MADE.format(made), where, f"Leave name out, or give {made}", "name_mismatch")
 
 
 def missing(item: Values, where: str, inventory: Inventory) -> VppError:

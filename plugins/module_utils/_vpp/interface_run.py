@@ -309,6 +309,9 @@ def render(config: t.Sequence[Values]) -> list[str]:
     tables: set[int] = set()
     setup: list[str] = []
     ups: list[str] = []
+    for position, (key, item) in enumerate(zip(keys, config)):
+        if key is not None:
+            config_of.check_made_name(item, expected_name(key), config_of.label(item, position))
     pairs = [(key, item) for key, item in zip(keys, config) if key is not None]
     for key, item in sorted(pairs, key=lambda pair: str(pair[0]).count("vlan")):
         where = expected_name(key)

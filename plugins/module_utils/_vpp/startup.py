@@ -542,6 +542,7 @@ def check_words(startup: Startup) -> None:
         value = getattr(startup, field.name)
         if field.name == "extra":
             _check_braces(value)
+            _check_own(value)
             continue
         for word in value if isinstance(value, tuple) else (value,):
             if isinstance(word, str) and (not word or re.search(r"[\s{}#]", word)):
@@ -576,6 +577,65 @@ def check_numbers(wish: Startup | Planned) -> None:
                 remedy=f"Give {least} or more",
                 code="bad_option",
             )
+
+
+#: What has an option of its own, by section and word. VPP reads two sections of one name as one and takes the later
+#: word, so that a second one in ``extra`` would go past the checks.
+_OWN: t.Final[dict[str, dict[str, str]]] = {
+    "unix": {
+        "cli-listen": "cli_socket",
+        "gid": "group",
+        "startup-config": "startup_script",
+        "exec": "startup_script",
+        "poll-sleep-usec": "poll_sleep_usec",
+    },
+    "api-segment": {"gid": "group", "prefix": "api_prefix"},
+    "socksvr": {"socket-name": "api_socket", "default": "api_socket"},
+    "statseg": {
+        "socket-name": "stats_socket",
+        "default": "stats_socket",
+        "size": "statseg_size",
+        "per-node-counters": "per_node_counters",
+        "update-interval": "stats_update_interval_s",
+    },
+    "cpu": {
+        "main-core": "main_core",
+        "skip-cores": "skip_cores",
+        "workers": "workers",
+        "corelist-workers": "corelist_workers",
+    },
+    "memory": {
+        "main-heap-size": "main_heap_size",
+        "main-heap-page-size": "main_heap_page_size",
+        "default-hugepage-size": "default_hugepage_size",
+    },
+    "buffers": {
+        "buffers-per-numa": "buffers_per_numa",
+        "data-size": "buffer_data_size",
+        "page-size": "buffers_page_size",
+    },
+    "plugins": {"path": "plugin_path", "plugin": "plugins_enabled or plugins_disabled"},
+}
+
+
+def _check_own(text: str) -> None:
+    path: list[str] = []
+    word = ""
+    for sign in re.findall(r"[{}]|[^\s{}]+", re.sub(r"#.*", "", text)):
+        if sign == "{":
+            path.append(word)
+        elif sign == "}":
+            path.pop()
+        else:
+            word = sign
+            option = _OWN.get(path[0], {}).get(word) if len(path) == 1 else None
+            if option is not None:
+                raise StartupRefused(
+                    f"{word} in the section {path[0]} has an option of its own, which is checked",
+                    where="option extra",
+                    remedy=f"Give {option}",
+                    code="bad_option",
+                )
 
 
 def _check_braces(text: str) -> None:

@@ -701,5 +701,7 @@ class FakeLinks:
         return self.vpp.host.get(name)
 
     def require(self, name: str) -> None:
+        if name == "lo":
+            raise VppError("this is the loopback device", where=name, code="loopback_device")
         if name not in self.vpp.host:
             raise VppError("VPP sees no such interface", where=name, code="no_host_interface")

@@ -336,6 +336,7 @@ def test_what_is_not_there_is_named_with_what_is(box: Box) -> None:
     assert "loop1" in str(refused("no_interface", box.interfaces, {"name": "nope", "up": True}))
     assert "loop1" in str(refused("no_parent", box.interfaces, vlan("nope", 5)))
     refused("no_host_interface", box.interfaces, af_packet("nope"))
+    refused("loopback_device", box.interfaces, af_packet("lo"))
     box.interfaces(vlan("loop1", 5))
     assert "loop1.5" in str(refused("vlan_taken", box.interfaces, vlan("loop1", 5, sub_id=6)))
 

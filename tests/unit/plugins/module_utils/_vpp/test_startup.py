@@ -256,6 +256,27 @@ def test_words_that_would_make_another_file_are_refused(changes):
         startup.check_words(dataclasses.replace(GOOD, **changes))
 
 
+@pytest.mark.parametrize(
+    ("extra", "option"),
+    [
+        ("cpu { main-core 1 }", "main_core"),
+        ("unix { full-coredump } memory {\n main-heap-size 1G\n}", "main_heap_size"),
+        ("plugins { plugin nat_plugin.so { enable } }", "plugins_enabled"),
+        ("buffers { default data-size 4096 }", "buffer_data_size"),
+    ],
+)
+def test_a_section_that_says_again_what_has_an_option_is_refused(extra, option):
+    with pytest.raises(BenchError) as caught:
+        startup.check_words(dataclasses.replace(GOOD, extra=extra))
+    assert option in str(caught.value)
+
+
+def test_sections_and_words_without_an_option_are_taken_as_they_are():
+    extra = "unix { full-coredump }\nlogging { default-log-level debug } # cpu { main-core 1 }\ndpdk { dev 0000:00:01.0 { workers 2 } }"
+    startup.check_words(dataclasses.replace(GOOD, extra=extra))
+    assert extra in startup.render(dataclasses.replace(GOOD, extra=extra))
+
+
 # ---------------------------------------------------------------- the host and the file
 
 

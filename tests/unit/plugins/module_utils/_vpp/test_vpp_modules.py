@@ -135,6 +135,14 @@ def test_rendered_needs_no_vpp_and_makes_parents_first() -> None:
     assert lines[-2:] == ["set interface state host-eth1 up", "set interface state TenGigabitEthernet3/0/0 up"]
 
 
+def test_rendered_refuses_a_name_that_vpp_will_not_give() -> None:
+    made = {"type": "af_packet", "host_interface": "eth1"}
+    assert interface_run.render([{**made, "name": "host-eth1"}]) == ["create host-interface name eth1"]
+    with pytest.raises(BenchError, match="VPP names this interface host-eth1") as caught:
+        interface_run.render([{**made, "name": "uplink"}])
+    assert caught.value.code == "name_mismatch"
+
+
 def test_rendered_routes() -> None:
     lines = route.render(
         [
