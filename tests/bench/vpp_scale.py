@@ -210,7 +210,7 @@ def compare(kind: str, rounds: int) -> dict[str, t.Any]:
         taken.setdefault(name, []).append(seconds)
 
     cfg: float | str = ""
-    with contextlib.closing(VppProcess(workers=0)) as vpp, tempfile.TemporaryDirectory() as place:
+    with contextlib.closing(VppProcess(workers=0, poll_sleep_usec=0)) as vpp, tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place)
         for _dummy in range(rounds):
             for way in ("bare", "module"):
