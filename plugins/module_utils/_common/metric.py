@@ -33,6 +33,8 @@ METRICS: dict[str, tuple[str, str | None, str]] = {
     "connection_rate": ("connection/s", "L4", "derived"),
     "offered_connection_rate": ("connection/s", "L4", "offered"),
     "connections_open": ("count", "L4", "derived"),
+    "connections_failed": ("count", "L4", "sent"),
+    "connect_time": ("ms", "L4", "derived"),
     # flows of datagrams, each with an own pair of ends
     "flow_rate": ("flow/s", "L4", "received"),
     "offered_flow_rate": ("flow/s", "L4", "offered"),

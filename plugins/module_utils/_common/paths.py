@@ -20,6 +20,8 @@ SAMPLE_DIR = RUN_DIR + "/sample"
 IPERF_DIR = RUN_DIR + "/iperf"
 PATH_DIR = RUN_DIR + "/path"
 SINK_DIR = RUN_DIR + "/sink"
+SOURCE_DIR = RUN_DIR + "/source"
+CONNECTION_DIR = RUN_DIR + "/connection"
 DPERF_DIR = RUN_DIR + "/dperf"
 #: The batch of trials that runs on this client, if any.
 BATCH_FILE = RUN_DIR + "/batch.json"
