@@ -91,6 +91,20 @@ connections_before:
   description: The connections before they were cleared.
   returned: when O(state=cleared)
   type: dict
+clearing:
+  description: How long that took; null when there was nothing to clear, and in check mode.
+  returned: when O(state=cleared)
+  type: dict
+  contains:
+    command_s:
+      description: Seconds that the kernel's request to forget all connections had.
+      type: float
+    proven_s:
+      description: Seconds until it was seen that none is left.
+      type: float
+    tries:
+      description: How many times it was done.
+      type: int
 """
 
 import typing as t

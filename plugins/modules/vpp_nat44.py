@@ -386,6 +386,20 @@ sessions_before:
   description: The sessions before they were cleared.
   returned: when O(state=cleared)
   type: dict
+clearing:
+  description: How long that took; null when there was nothing to clear, and in check mode.
+  returned: when O(state=cleared)
+  type: dict
+  contains:
+    command_s:
+      description: Seconds that VPP's command to remove all sessions had.
+      type: float
+    proven_s:
+      description: Seconds until it was seen that none is left.
+      type: float
+    tries:
+      description: How many times it was done.
+      type: int
 findings:
   description: What needs attention.
   returned: when O(state) is not V(rendered) and not V(cleared)

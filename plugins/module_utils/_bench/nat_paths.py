@@ -46,6 +46,11 @@ def _working(nodes: t.Sequence[t.Mapping[str, t.Any]]) -> list[t.Mapping[str, t.
     ]
 
 
+def clocks_of_all(nodes: t.Sequence[t.Mapping[str, t.Any]] | None) -> float:
+    """Clocks of all nodes on the way, of all packets that there were."""
+    return _clocks(_working(nodes or ()))
+
+
 def by_node(nodes: t.Sequence[t.Mapping[str, t.Any]] | None) -> dict[str, float]:
     """Clocks for each packet of the nodes that most packets went through."""
     named: dict[str, list[t.Mapping[str, t.Any]]] = {}

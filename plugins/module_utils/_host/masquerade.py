@@ -113,15 +113,19 @@ def _clear(*, check_mode: bool) -> dict[str, t.Any]:
     result: dict[str, t.Any] = {"changed": before.translated > 0, "connections_before": before.as_result()}
     result["diff"] = {"before": {"translated": before.translated}, "after": {"translated": 0}}
     if check_mode:
-        return {**result, "connections": before.as_result()}
+        return {**result, "connections": before.as_result(), "clearing": None}
+    command_s, begin = 0.0, time.monotonic()
     for attempt in range(_CLEAR_TRIES):
         if attempt:
             time.sleep(_SETTLE_S)
         # also when none is translated: what is kept costs the same to look up
+        asked = time.monotonic()
         conntrack.flush()
+        command_s += time.monotonic() - asked
         after = conntrack.count()
         if not after.translated:
-            return {**result, "connections": after.as_result()}
+            clearing = {"command_s": command_s, "proven_s": time.monotonic() - begin, "tries": attempt + 1}
+            return {**result, "connections": after.as_result(), "clearing": clearing}
     raise BenchError(
         f"{after.translated} translated connections were there again after each of {_CLEAR_TRIES} tries",
         where="conntrack",

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
@@ -216,8 +217,10 @@ def _clear(session: Session, mode: Mode, stats_socket: str | None, *, check_mode
         )
     result: dict[str, t.Any] = {"changed": before.total > 0, "sessions_before": before.as_result()}
     after = before
+    result["clearing"] = None
     if before.total and not check_mode:
-        after = nat44_sessions.clear(session, mode, stats_socket)
+        after, clearing = nat44_sessions.clear(session, mode, stats_socket)
+        result["clearing"] = dataclasses.asdict(clearing)
     result["sessions"] = after.as_result()
     changes = [{"name": "sessions", "action": "set", "property": "total", "before": before.total, "after": 0}]
     result["changes"] = changes if before.total else []

@@ -54,6 +54,15 @@ class Counts:
         return {**result, "full": self.full}
 
 
+@dataclasses.dataclass(frozen=True)
+class Clearing:
+    """How long it took until there were no sessions: what VPP did, and until none was found any more."""
+
+    command_s: float
+    proven_s: float
+    tries: int
+
+
 _TOTAL = re.compile(r"total sessions: (\d+)(?: \(timed out: (\d+)\))?")
 _BLOCK = re.compile(r"(\w+) sessions:")
 _PART = re.compile(r"(total|established|transitory): (\d+)(?: \(timed out: (\d+)\))?")
@@ -150,22 +159,26 @@ def _from_segment(counts: Counts, mode: Mode, path: str) -> None:
             counts.drops[DROPS[reason]] += number
 
 
-def clear(session: Session, mode: Mode, stats_socket: str | None = None) -> Counts:
+def clear(session: Session, mode: Mode, stats_socket: str | None = None) -> tuple[Counts, Clearing]:
     """Remove all sessions, and see that none is left.
 
     :raises VppError: sessions are there again each time, so traffic goes on.
     """
     left = 0
+    command_s = 0.0
+    begin = time.monotonic()
     for attempt in range(_CLEAR_TRIES):
         if attempt:
             time.sleep(_SETTLE_S)
+        asked = time.monotonic()
         _clear(session, mode)
+        command_s += time.monotonic() - asked
         counts = count(session, mode, stats_socket)
         if counts is None:
             raise VppError("NAT44 was switched off meanwhile", where=mode.name, code="nat44_off")
         left = max(counts.total, sum(counts.threads or ()))
         if not left:
-            return counts
+            return counts, Clearing(command_s, time.monotonic() - begin, attempt + 1)
     raise VppError(
         f"{left} sessions were there again after each of {_CLEAR_TRIES} tries",
         where=mode.name,
