@@ -79,6 +79,12 @@ options:
         type: str
         choices: [vfio-pci, uio_pci_generic, igb_uio]
         default: vfio-pci
+      no_iommu:
+        description:
+          - Let V(vfio-pci) take a card that is in no IOMMU group, as in most virtual machines. The program that has the
+            card can then write to all of the memory.
+        type: bool
+        default: false
   kernel_args:
     description:
       - Arguments of the kernel from its next start on, such as V(hugepagesz=1G), in a drop-in of GRUB or by C(grubby).
@@ -149,8 +155,8 @@ changes:
   elements: dict
 findings:
   description:
-    - What one should know. C(code) is V(bifurcated), V(no_iommu), V(hugepages_other_owner), V(hugepages_not_mounted) or
-      one of M(fastpath.bench.net_sysctl).
+    - What one should know. C(code) is V(bifurcated), V(no_iommu), V(hugepages_other_owner), V(hugepages_not_mounted),
+      V(hugepages_fewer) (the kernel started with fewer pages than its arguments say) or one of M(fastpath.bench.net_sysctl).
   returned: success
   type: list
   elements: dict
@@ -206,6 +212,7 @@ def argument_spec() -> dict[str, t.Any]:
                     "choices": ["vfio-pci", "uio_pci_generic", "igb_uio"],
                     "default": "vfio-pci",
                 },
+                "no_iommu": {"type": "bool", "default": False},
             },
         },
         "kernel_args": {"type": "list", "elements": "str", "default": []},

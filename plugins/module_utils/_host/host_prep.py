@@ -11,7 +11,7 @@ import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._host import core_plan, kernel_args, pci
-from ansible_collections.fastpath.bench.plugins.module_utils._host.access import Access
+from ansible_collections.fastpath.bench.plugins.module_utils._host.access import Access, NotThere
 from ansible_collections.fastpath.bench.plugins.module_utils._host.connection import (
     protected_interfaces,
     ssh_connection,
@@ -24,13 +24,16 @@ from ansible_collections.fastpath.bench.plugins.module_utils._host.hugepages imp
     nodes,
     size_kb,
     size_text,
+    sizes,
     unmounted,
 )
+from ansible_collections.fastpath.bench.plugins.module_utils._host.kernel_file import SysFile
 from ansible_collections.fastpath.bench.plugins.module_utils._host.reconcile import Wish, finding
 
 Params = t.Mapping[str, t.Any]
 Findings = list[dict[str, t.Any]]
 _SYSCTL_FOLDERS = ("/run/sysctl.d", "/etc/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/lib/sysctl.d")
+_NO_IOMMU = "module/vfio/parameters/enable_unsafe_noiommu_mode"
 _NR = re.compile(r"^\s*-?\s*vm[./]nr_hugepages\s*=\s*(\d+)\s*$", re.MULTILINE)
 
 
@@ -65,12 +68,32 @@ def _drivers(access: Access, params: Params) -> t.Iterator[Wish]:
     for entry in params["drivers"]:
         device = pci.read_device(access, entry["pci"])
         refuse_management(access, device)
-        if not device.bifurcated:
-            yield Wish(pci.PciDriver(access, device.address), entry["driver"])
+        if device.bifurcated:
+            continue
+        if entry["driver"] == "vfio-pci" and entry.get("no_iommu") and device.iommu_group is None:
+            yield _without_iommu(access, device)
+        yield Wish(pci.PciDriver(access, device.address), entry["driver"])
+
+
+def _without_iommu(access: Access, device: pci.Device) -> Wish:
+    if not os.path.exists(os.path.join(access.sys, _NO_IOMMU)):
+        raise BenchError(
+            "this kernel has no mode of vfio without an IOMMU",
+            where=device.address,
+            remedy="Load vfio-pci first; if it is loaded, the kernel is built without VFIO_NOIOMMU: use uio_pci_generic",
+            code="not_there",
+        )
+    return Wish(SysFile(access, _NO_IOMMU), "Y")
 
 
 def _args(access: Access, params: Params) -> t.Iterator[Wish]:
     args = wanted_args(access, params)
+    for kb, _count in kernel_args.hugepages_of(args, default_kb(access) if args else 0):
+        if kb not in sizes(access):
+            known = ", ".join(map(size_text, sizes(access))) or "none"
+            # the kernel would leave the size out, and then count pages of another one
+            raise NotThere(f"this kernel has no pages of {size_text(kb)}", where="kernel_args",
+                           remedy=f"Sizes that exist here: {known}")  # fmt: skip
     if args:
         yield Wish(kernel_args.KernelArgs(access, kernel_args.way(access)), args)
 
@@ -141,7 +164,12 @@ def plan(access: Access, params: Params) -> core_plan.Plan | None:
 
 
 def findings(access: Access, params: Params, folders: t.Sequence[str] = _SYSCTL_FOLDERS) -> Findings:
-    return [*_left_alone(access, params), *_other_owner(access, params, folders), *_not_mounted(access, params)]
+    return [
+        *_left_alone(access, params),
+        *_other_owner(access, params, folders),
+        *_not_mounted(access, params),
+        *_fewer_than_started_with(access, params),
+    ]
 
 
 def _left_alone(access: Access, params: Params) -> t.Iterator[dict[str, t.Any]]:
@@ -152,10 +180,10 @@ def _left_alone(access: Access, params: Params) -> t.Iterator[dict[str, t.Any]]:
                 "bifurcated", "info", f"{device.address} stays bound to {device.driver}",
                 "Nothing to do: DPDK works beside this driver",
             )  # fmt: skip
-        elif entry["driver"] == "vfio-pci" and device.iommu_group is None:
+        elif entry["driver"] == "vfio-pci" and device.iommu_group is None and not entry.get("no_iommu"):
             yield finding(
                 "no_iommu", "warning", f"{device.address} is in no IOMMU group, which vfio-pci wants",
-                "Switch the IOMMU on (intel_iommu=on iommu=pt), or use uio_pci_generic",
+                "Switch the IOMMU on (intel_iommu=on iommu=pt), set no_iommu, or use uio_pci_generic",
             )  # fmt: skip
 
 
@@ -187,4 +215,19 @@ def _not_mounted(access: Access, params: Params) -> t.Iterator[dict[str, t.Any]]
             yield finding(
                 "hugepages_not_mounted", "warning",
                 f"there are pages of {size_text(kb)}, and no hugetlbfs hands them out", "Add it to mounts",
+            )  # fmt: skip
+
+
+def _fewer_than_started_with(access: Access, params: Params) -> t.Iterator[dict[str, t.Any]]:
+    """The kernel says nothing when it starts with less memory than it was told to reserve."""
+    args = wanted_args(access, params)
+    if not args or kernel_args.pending(access, args):
+        return
+    for kb, count in kernel_args.hugepages_of(args, default_kb(access)):
+        there = t.cast(int, HugePages(access, key_of(None, kb)).read())
+        if there < count:
+            yield finding(
+                "hugepages_fewer", "error",
+                f"the kernel was started with {count} pages of {size_text(kb)}, and there are {there}",
+                "The machine has not the memory for them, or somebody gave them back: ask for fewer",
             )  # fmt: skip

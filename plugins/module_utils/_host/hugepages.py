@@ -54,10 +54,13 @@ def nodes(access: Access) -> list[int]:
     return sorted(int(name[4:]) for name in names if re.fullmatch(r"node\d+", name))
 
 
-def free_bytes(access: Access, node: int | None = None) -> int:
-    """What is free of all sizes, on one node or on all."""
+def free_bytes(access: Access, node: int | None = None, *, of: t.Collection[int] | None = None) -> int:
+    """What is free, on one node or on all.
+
+    :param of: sizes in KiB; all when not given.
+    """
     total = 0
-    for kb in sizes(access):
+    for kb in sizes(access) if of is None else of:
         folder = _folder(access, node, kb)
         try:
             total += int(access.read_file(os.path.join(folder, "free_hugepages"))) * kb * 1024

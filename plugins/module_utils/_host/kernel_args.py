@@ -19,6 +19,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._host.access import
     NotThere,
     file_error,
 )
+from ansible_collections.fastpath.bench.plugins.module_utils._host.hugepages import size_kb
 from ansible_collections.fastpath.bench.plugins.module_utils._host.knob import ABSENT, Knob, Value, register
 
 FILE_NAME = "95-fastpath-bench.cfg"
@@ -47,6 +48,33 @@ def pending(access: Access, args: t.Sequence[str]) -> list[str]:
     """The arguments that a restart would bring."""
     now = running(access)
     return [arg for arg in args if arg not in now]
+
+
+def hugepages_of(args: t.Sequence[str], default_kb: int) -> list[tuple[int, int]]:
+    """The pages that the kernel reserves with these arguments: size in KiB and count, each size once.
+
+    A count belongs to the size before it, and without one to the default size, which is an argument too.
+
+    :raises BenchError: a size or a count is none.
+    """
+    found: dict[int, int] = {}
+    given = dict(arg.split("=", 1) for arg in args if "=" in arg)
+    if "default_hugepagesz" in given:
+        default_kb = size_kb(given["default_hugepagesz"])
+        found[default_kb] = 0
+    now = default_kb
+    for arg in args:
+        name, _equals, value = arg.partition("=")
+        if name == "hugepagesz":
+            now = size_kb(value)
+            found.setdefault(now, 0)
+        elif name == "hugepages":
+            # one number, or for each node 0:2,1:4
+            counts = [part.rpartition(":")[2] for part in value.split(",")]
+            if not all(count.isdigit() for count in counts):
+                raise BenchError(f"{arg!r} has no count", where="kernel_args", code="bad_value")
+            found[now] = sum(map(int, counts))
+    return sorted(found.items())
 
 
 def way(access: Access, folder: str = GRUB_FOLDER) -> str:

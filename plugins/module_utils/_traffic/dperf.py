@@ -82,10 +82,12 @@ def check_host(side: HostSide, load: Load, access: Access) -> None:
     if not side.check_hardware:
         return
     devices = [pci.check_for_user(access, nic.pci) for nic in side.end.nics]
-    free = hugepages.free_bytes(access)
+    mounted = set(hugepages.mounts(access).values())
+    free = hugepages.free_bytes(access, of=mounted)
     need = memory_bytes(load, side.end)
     lacking = hugepages.unmounted(access)
-    if free and lacking and not set(hugepages.mounts(access)):
+    # a hugetlbfs of another size hands out none of these
+    if free < need and lacking and free + hugepages.free_bytes(access, of=lacking) >= need:
         raise BenchError(
             f"there are pages of {', '.join(map(hugepages.size_text, lacking))}, and no hugetlbfs hands them out",
             where="hugepages",
@@ -100,7 +102,7 @@ def check_host(side: HostSide, load: Load, access: Access) -> None:
             code="not_enough_memory",
         )
     for node in sorted({device.numa_node for device in devices if device.numa_node is not None}):
-        if len(hugepages.nodes(access)) > 1 and not hugepages.free_bytes(access, node):
+        if len(hugepages.nodes(access)) > 1 and not hugepages.free_bytes(access, node, of=mounted):
             raise BenchError(
                 f"no hugepages are free on NUMA node {node}, where the network card is",
                 where="hugepages", remedy="Reserve them on that node", code="not_enough_memory",

@@ -447,3 +447,58 @@ def test_the_cpus_of_a_machine(machine: Machine) -> None:
     made = host_prep.plan(machine, params(cores={"housekeeping": 1, "workers": 0, "generator": 1, "nic": OTHER}))
     assert made is not None
     assert json.loads(json.dumps(made.as_dict()))["lists"]["generator"] == "1"
+
+
+# --------------------------------------------------------------------------- pages from the start, vfio without IOMMU
+
+
+@pytest.mark.parametrize(
+    ("args", "pages"),
+    [
+        ("hugepages=4", {2048: 4}),
+        ("default_hugepagesz=1G hugepagesz=1G hugepages=8", {1048576: 8}),
+        ("hugepagesz=1G hugepages=8 hugepagesz=2M hugepages=512", {1048576: 8, 2048: 512}),
+        ("hugepagesz=1G hugepages=0:2,1:4", {1048576: 6}),
+        ("default_hugepagesz=1G hugepages=3", {1048576: 3}),
+        ("quiet", {}),
+    ],
+)
+def test_pages_that_arguments_reserve(args: str, pages: dict[int, int]) -> None:
+    assert dict(kernel_args.hugepages_of(args.split(), 2048)) == pages
+
+
+def test_fewer_pages_than_the_kernel_was_started_with(machine: Machine) -> None:
+    """Field cases I5 and I18: the count is looked at after the restart."""
+    args = ["hugepagesz=1G", "hugepages=4"]
+    assert not [row for row in host_prep.findings(machine, params(kernel_args=args), []) if row["severity"] == "error"]
+    machine._put("proc/cmdline", "quiet hugepagesz=1G hugepages=4")
+    machine._put("sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "3")
+    machine.forget()
+    codes = [row["code"] for row in host_prep.findings(machine, params(kernel_args=args), [])]
+    assert "hugepages_fewer" in codes
+    machine._put("sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "4")
+    machine.forget()
+    codes = [row["code"] for row in host_prep.findings(machine, params(kernel_args=args), [])]
+    assert "hugepages_fewer" not in codes
+
+
+def test_arguments_with_a_size_that_the_kernel_has_not(machine: Machine) -> None:
+    """Field case I15: it would leave the size out, and count what follows as pages of another one."""
+    with pytest.raises(BenchError, match="no pages of 512M"):
+        apply(machine, kernel_args=["hugepagesz=512M", "hugepages=2"])
+
+
+def test_vfio_without_an_iommu(machine: Machine) -> None:
+    wish = {"drivers": [{"pci": CARD, "driver": "vfio-pci", "no_iommu": True}]}
+    with pytest.raises(BenchError, match="VFIO_NOIOMMU"):
+        apply(machine, **wish)
+    mode = "sys/module/vfio/parameters/enable_unsafe_noiommu_mode"
+    machine._put(mode, "N")
+    machine.forget()
+    before = shape(machine)
+    assert [change.knob.kind for change in apply(machine, **wish).changes] == ["sysfs", "pci.driver"]
+    assert machine._get(mode) == "Y"
+    assert pci.read_device(machine, CARD).driver == "vfio-pci"
+    assert not host_prep.findings(machine, params(**wish), [])
+    put_back(machine)
+    assert shape(machine) == before

@@ -496,6 +496,22 @@ def test_a_host_that_is_not(host: Access, path: str, content: str | None, code: 
     assert caught.value.code == code
 
 
+def test_pages_of_a_size_that_nothing_hands_out_do_not_count(host: Access) -> None:
+    """Field case I3: pages of 1 GiB, and a hugetlbfs of 2 MiB alone."""
+    small = pathlib.Path(host.sys) / "kernel/mm/hugepages/hugepages-2048kB"
+    large = small.with_name("hugepages-1048576kB")
+    large.mkdir()
+    for name, count in (("nr_hugepages", 42), ("free_hugepages", 42)):
+        (large / name).write_text(f"{count}\n")
+        (small / name).write_text("8\n")
+    with pytest.raises(BenchError, match="pages of 1G, and no hugetlbfs") as caught:
+        dperf.check_host(side(), load(), host)
+    assert caught.value.code == "hugepages_not_mounted"
+    with open(pathlib.Path(host.proc) / "self/mountinfo", "a", encoding="utf-8") as mounts:
+        mounts.write("31 1 0:27 / /mnt/huge rw shared:3 - hugetlbfs hugetlbfs rw,pagesize=1024M\n")
+    dperf.check_host(side(), load(), host)
+
+
 def test_one_server_for_several_trials() -> None:
     first, second = Trial("a", load(listen_port=20001)), Trial("b", load(listen_port=20003, cps=50))
     other = Trial("c", load(listen_port=20004, protocol="udp"))
