@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._bench import tcp_model
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.report import impairment
 
 
 def tcp_expected(
@@ -16,6 +17,12 @@ def tcp_expected(
     return tcp_model.expected(found, mss_bytes=int(mss_bytes), bandwidth_bps=float(bandwidth_bps))
 
 
+def tcp_page(
+    rows: t.Sequence[t.Mapping[str, t.Any]], mss_bytes: int, bandwidth_bps: float, about: t.Sequence[str]
+) -> str:
+    return impairment.page(rows, mss_bytes=int(mss_bytes), bandwidth_bps=float(bandwidth_bps), about=about)
+
+
 class FilterModule:
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
-        return {"tcp_expected": tcp_expected}
+        return {"tcp_expected": tcp_expected, "tcp_page": tcp_page}

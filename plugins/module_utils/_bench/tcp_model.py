@@ -29,6 +29,21 @@ def cubic_bps(mss_bytes: int, rtt_s: float, loss: float) -> float:
     return max(own, MATHIS / math.sqrt(loss)) * mss_bytes * 8 / rtt_s
 
 
+def curve(
+    model: t.Callable[[int, float, float], float],
+    *,
+    mss_bytes: int,
+    rtt_s: float,
+    bandwidth_bps: float,
+    losses: tuple[float, float],
+    points: int = 48,
+) -> list[tuple[float, float]]:
+    """What a model expects from one loss to another, at steps that are even on a logarithmic axis."""
+    low, high = (math.log(loss) for loss in losses)
+    steps = [math.exp(low + (high - low) * number / (points - 1)) for number in range(points)]
+    return [(loss, min(bandwidth_bps, model(mss_bytes, rtt_s, loss))) for loss in steps]
+
+
 def expected(
     found: t.Sequence[t.Mapping[str, t.Any]], *, mss_bytes: int, bandwidth_bps: float
 ) -> list[dict[str, t.Any]]:

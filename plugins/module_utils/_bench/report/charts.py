@@ -36,6 +36,7 @@ DOTS_PER_BAR = 200
 
 _WIDTH_PX, _ROW_PX, _TOP_PX, _BOTTOM_PX, _RIGHT_PX = 960, 30, 6, 44, 96
 _CHARACTER_PX = 6.6
+_CURVES_PX, _CURVES_LEFT_PX = 380, 80
 _DPI = 72
 
 
@@ -57,52 +58,24 @@ class Bar:
 
 def bars(name: str, axis_label: str, unit: str, rows: t.Sequence[Bar]) -> Markup:
     """Horizontal bars to the median, every trial a dot, in the order of ``rows``."""
-    try:
-        import matplotlib as mpl  # noqa: PLC0415 - only a report needs it, not a target
-        from matplotlib.backends.backend_svg import FigureCanvasSVG  # noqa: PLC0415
-        from matplotlib.figure import Figure  # noqa: PLC0415
-    except ImportError as error:
-        raise missing_library("matplotlib") from error
-
     top = max((value for row in rows for value in (row.median or 0, *(v for v, _title in row.dots))), default=0)
     divisor, written = units.scale_of(top, unit)
     left = min(max((len(row.label) for row in rows), default=0) * _CHARACTER_PX + 14, 380)
     places = _places(rows)
     extent = (places[-1] if places else 0) + 1
     height = _TOP_PX + _BOTTOM_PX + _ROW_PX * extent
-    settings: dict[t.Any, t.Any] = {
-        "svg.fonttype": "none",  # text stays text: it takes the page's font, and can be searched
-        "svg.hashsalt": "fastpath.bench",  # the same chart has the same bytes
-        "font.size": 12,
-        "text.parse_math": False,  # a dollar sign in a name is a dollar sign
-    }
-    with mpl.rc_context(settings):
-        figure = Figure(figsize=(_WIDTH_PX / _DPI, height / _DPI), dpi=_DPI)
-        FigureCanvasSVG(figure)
-        figure.patch.set_visible(False)
-        axes = figure.add_axes(
-            (
-                left / _WIDTH_PX,
-                _BOTTOM_PX / height,
-                (_WIDTH_PX - left - _RIGHT_PX) / _WIDTH_PX,
-                (height - _TOP_PX - _BOTTOM_PX) / height,
-            )
-        )
-        axes.patch.set_visible(False)
+    titles: list[str] = []
+
+    def paint(axes: t.Any) -> None:
         axes.set_xlim(0, (top / divisor) * 1.02 or 1)
         axes.set_ylim(extent - 0.5, -0.5)
         axes.set_yticks(places)
         axes.set_yticklabels([_plain(row.label) for row in rows], color=_INK)
         axes.set_xlabel(_plain(f"{axis_label}, {written}"), color=_MUTED)
         axes.tick_params(axis="y", length=0, pad=8)
-        axes.tick_params(axis="x", length=0, colors=_MUTED, pad=6)
         axes.xaxis.grid(True, color=_GRID, linewidth=1)
-        axes.set_axisbelow(True)
-        for side in ("top", "right", "bottom", "left"):
-            axes.spines[side].set_visible(False)
         dots_x: list[float] = []
         dots_y: list[float] = []
-        titles: list[str] = []
         for number, (at_y, row) in enumerate(zip(places, rows)):
             if row.median is not None:
                 (patch,) = axes.barh(at_y, row.median / divisor, height=0.62, color=_SERIES[row.series], linewidth=0)
@@ -128,10 +101,106 @@ def bars(name: str, axis_label: str, unit: str, rows: t.Sequence[Bar]) -> Markup
             dots = axes.scatter(dots_x, dots_y, s=size, color=_DOT, edgecolors=_PAPER, linewidths=0.8, zorder=3)
             dots.set_gid("dots")
             dots.set_clip_on(False)
+
+    svg = _drawn(height, left, paint)
+    svg = _titled(svg, {f"bar{n}": row.title for n, row in enumerate(rows)}, titles)
+    return Markup(_fit(svg, name, axis_label))
+
+
+@dataclasses.dataclass(frozen=True)
+class Curve:
+    """One thing over a logarithmic axis: what is expected as lines, what was measured as dots."""
+
+    label: str
+    series: int
+    #: Each line's points and whether it is broken.
+    lines: t.Sequence[tuple[t.Sequence[tuple[float, float]], bool]]
+    dots: t.Sequence[tuple[float, float, str]]
+
+
+def curves(
+    name: str, axis_labels: tuple[str, str], unit: str, ticks: t.Mapping[float, str], those: t.Sequence[Curve]
+) -> Markup:
+    """Lines and dots over a logarithmic axis with these ticks; both axes are logarithmic."""
+    values = [y for one in those for line, _broken in one.lines for _x, y in line]
+    values += [y for one in those for _x, y, _title in one.dots if y > 0]
+    top, low = max(values, default=1.0), min(values, default=1.0)
+    divisor, written = units.scale_of(top, unit)
+    titles: list[str] = []
+
+    def paint(axes: t.Any) -> None:
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.minorticks_off()
+        axes.set_xlim(min(ticks) / 1.3, max(ticks) * 1.3)
+        axes.set_ylim(low / divisor / 1.5, top / divisor * 1.5)
+        axes.set_xticks(list(ticks), [_plain(text) for text in ticks.values()])
+        axes.yaxis.set_major_formatter(lambda value, _place: f"{value:g}")
+        axes.set_xlabel(_plain(axis_labels[0]), color=_MUTED)
+        axes.set_ylabel(_plain(f"{axis_labels[1]}, {written}"), color=_MUTED)
+        axes.tick_params(axis="y", length=0, colors=_MUTED, pad=6)
+        axes.grid(True, color=_GRID, linewidth=1)
+        dots_x: list[float] = []
+        dots_y: list[float] = []
+        colours: list[str] = []
+        for one in those:
+            colour = _SERIES[one.series % SERIES]
+            for line, broken in one.lines:
+                x, y = zip(*line)
+                axes.plot(
+                    x, [value / divisor for value in y], color=colour, linewidth=1.6, dashes=(4, 3) if broken else ()
+                )
+            for at, value, title in one.dots:
+                if value > 0:
+                    dots_x.append(at)
+                    dots_y.append(value / divisor)
+                    colours.append(colour)
+                    titles.append(title)
+        if dots_x:
+            dots = axes.scatter(dots_x, dots_y, s=46, c=colours, edgecolors=_PAPER, linewidths=0.8, zorder=3)
+            dots.set_gid("dots")
+            dots.set_clip_on(False)
+
+    svg = _titled(_drawn(_CURVES_PX, _CURVES_LEFT_PX, paint), {}, titles)
+    return Markup(_fit(svg, name, f"{axis_labels[1]} by {axis_labels[0]}"))
+
+
+def _drawn(height: float, left: float, paint: t.Callable[[t.Any], None]) -> str:
+    """What matplotlib makes of one pair of axes."""
+    try:
+        import matplotlib as mpl  # noqa: PLC0415 - only a report needs it, not a target
+        from matplotlib.backends.backend_svg import FigureCanvasSVG  # noqa: PLC0415
+        from matplotlib.figure import Figure  # noqa: PLC0415
+    except ImportError as error:
+        raise missing_library("matplotlib") from error
+
+    settings: dict[t.Any, t.Any] = {
+        "svg.fonttype": "none",  # text stays text: it takes the page's font, and can be searched
+        "svg.hashsalt": "fastpath.bench",  # the same chart has the same bytes
+        "font.size": 12,
+        "text.parse_math": False,  # a dollar sign in a name is a dollar sign
+    }
+    with mpl.rc_context(settings):
+        figure = Figure(figsize=(_WIDTH_PX / _DPI, height / _DPI), dpi=_DPI)
+        FigureCanvasSVG(figure)
+        figure.patch.set_visible(False)
+        axes = figure.add_axes(
+            (
+                left / _WIDTH_PX,
+                _BOTTOM_PX / height,
+                (_WIDTH_PX - left - _RIGHT_PX) / _WIDTH_PX,
+                (height - _TOP_PX - _BOTTOM_PX) / height,
+            )
+        )
+        axes.patch.set_visible(False)
+        axes.tick_params(axis="x", length=0, colors=_MUTED, pad=6)
+        axes.set_axisbelow(True)
+        for side in ("top", "right", "bottom", "left"):
+            axes.spines[side].set_visible(False)
+        paint(axes)
         output = io.StringIO()
         figure.savefig(output, format="svg", metadata={"Date": None, "Creator": None})
-    svg = _titled(output.getvalue(), {f"bar{n}": row.title for n, row in enumerate(rows)}, titles)
-    return Markup(_fit(svg, name, axis_label))
+    return output.getvalue()
 
 
 def _places(rows: t.Sequence[Bar]) -> list[float]:

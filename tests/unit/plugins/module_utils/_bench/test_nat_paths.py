@@ -10,6 +10,7 @@ import typing as t
 import pytest
 
 from ansible_collections.fastpath.bench.plugins.module_utils._bench import nat_paths, tcp_model
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.report import impairment
 
 
 def node(name: str, vectors: int, clocks: float, calls: int = 10, thread: int = 1) -> dict[str, t.Any]:
@@ -103,3 +104,30 @@ def test_what_models_of_tcp_expect() -> None:
     assert lossy["to_mathis"] == pytest.approx(0.8, rel=0.02)
     (broken,) = tcp_model.expected([{**points[1], "status": "failed"}], mss_bytes=1448, bandwidth_bps=1e6)
     assert (broken["left_ratio"], broken["to_mathis"], broken["mathis_bps"]) == (None, None, 1e6)
+
+
+def test_the_page_has_the_points_in_their_curves() -> None:
+    points = [
+        {"delay_ms": delay, "loss_ratio": loss, "rtt_ms": delay, "goodput_bps": rate, "status": "ok", "reason": None}
+        for delay in (1.0, 10.0)
+        for loss, rate in ((0.0, 800e6 / delay), (0.001, 90e6 / delay), (0.02, 8e6 / delay))
+    ]
+    points.append({**points[0], "loss_ratio": 0.05, "goodput_bps": None, "status": "failed", "reason": "<no> way"})
+    rows = tcp_model.expected(points, mss_bytes=1448, bandwidth_bps=1e9)
+    page = impairment.page(rows, mss_bytes=1448, bandwidth_bps=1e9, about=["On a desk."])
+    drawn = page[page.index("<figure>") : page.index("</figure>")]
+    # a dot for each point that was measured, and two lines for each delay
+    assert drawn.count("<title>") == 6
+    assert "10 ms, 2 % lost: 800 kbit/s" in drawn
+    assert [f"var(--s{number})" in drawn for number in (1, 2, 3)] == [True, True, False]
+    assert drawn.count("stroke-dasharray") == 2
+    assert "&lt;no&gt; way" in page
+    assert "http" not in page.replace("http-equiv", "")
+    whole = [row for row in rows if not row["loss_ratio"]]
+    assert "nothing to draw" in impairment.page(whole, mss_bytes=1448, bandwidth_bps=1e9, about=[])
+
+
+def test_curves_are_the_models() -> None:
+    line = tcp_model.curve(tcp_model.mathis_bps, mss_bytes=1448, rtt_s=0.01, bandwidth_bps=20e6, losses=(1e-4, 1e-2))
+    assert line[0] == (pytest.approx(1e-4), 20e6)
+    assert line[-1] == (pytest.approx(1e-2), pytest.approx(tcp_model.mathis_bps(1448, 0.01, 1e-2)))
