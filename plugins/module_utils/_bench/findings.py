@@ -570,11 +570,9 @@ def _ipsec_not_carried(view: TrialView) -> t.Iterator[str]:
     figure is one of a path in the clear. The trial is not counted."""
     goodput = view.metric("goodput")
     for host, use in view.dut.items():
-        tunnels = use.tunnel_interfaces
-        counts = [count for one in tunnels for count in (one.rx_bytes, one.tx_bytes)]
-        if not goodput or not use.window_s or not counts or None in counts:
+        if not goodput or not use.window_s or use.ipsec is None or use.ipsec_bytes is None:
             continue
-        carried = 8 * sum(count for count in counts if count is not None) / use.window_s
+        carried = 8 * use.ipsec_bytes / use.window_s
         if carried < goodput / 2:
             yield (
                 f"{host}: its tunnels carried {units.human(carried, 'bit/s')}, the endpoints received "

@@ -118,6 +118,8 @@ class VppUse:
     reasons: t.Mapping[tuple[str, str], int]
     #: Why there are no figures, when there are none.
     reason: str | None = None
+    #: What its security associations carried, in and out; None when it has none.
+    ipsec_bytes: int | None = None
 
     @property
     def busiest(self) -> VppThread | None:
@@ -166,6 +168,14 @@ class HostUse:
         """The counters of its tunnels."""
         names = self.ipsec.interfaces if self.ipsec else ()
         return tuple(interface for interface in self.interfaces if interface.name in names)
+
+    @property
+    def ipsec_bytes(self) -> int | None:
+        """What its tunnels carried, in and out; None when that is not known, or when it has none."""
+        if self.vpp is not None and self.vpp.ipsec_bytes is not None:
+            return self.vpp.ipsec_bytes
+        counts = [count for one in self.tunnel_interfaces for count in (one.rx_bytes, one.tx_bytes)]
+        return _total(counts) if counts and None not in counts else None
 
     @property
     def busiest_cpu(self) -> CpuUse | None:
@@ -343,6 +353,7 @@ def _vpp(runtime: t.Mapping[str, t.Any]) -> VppUse:
         lost=lost,
         reasons=reasons,
         reason=str(runtime["reason"]) if runtime.get("reason") else None,
+        ipsec_bytes=_count(_mapping(runtime.get("ipsec")), "carried_bytes"),
     )
 
 

@@ -46,6 +46,8 @@ MEANINGS: dict[str, str] = {
     "saturated": "Near 256 packets a call: saturated. Add workers, and queues for them.",
 }
 
+#: Packets and bytes by security association.
+IPSEC_COUNTERS = "/net/ipsec/sa"
 #: Counters of an interface: a packet counted here was lost, and where.
 LOSS_COUNTERS = ("drops", "rx-miss", "rx-no-buf", "rx-error", "tx-error")
 #: Reasons that nodes count under severity "error" although nothing is lost by them.
@@ -307,6 +309,11 @@ class Reader:
         """Sessions of each NAT44 that this VPP has the plugin of."""
         found = {mode: self.segment.counters(f"/nat44-{mode}/total-sessions") for mode in ("ed", "ei")}
         return {mode: sum(map(sum, rows)) for mode, rows in found.items() if rows is not None}
+
+    def ipsec_bytes(self) -> int | None:
+        """Bytes that all security associations carried; None when this VPP has none."""
+        rows = self.segment.counters(IPSEC_COUNTERS)
+        return sum(sum(one[1::2]) for one in rows) if rows and any(rows) else None
 
     def _names(self) -> tuple[list[str], dict[int, tuple[str, str]], list[str]]:
         segment = self.segment

@@ -68,6 +68,9 @@ class Sampler:
         record["i"] = _changed(self._last.interfaces, {name: list(now) for name, now in snapshot.interfaces.items()})
         record["cpu"] = {str(thread): ns for thread, ns in snapshot.on_cpu_ns.items()}
         record["s"] = reader.nat_sessions()
+        carried = reader.ipsec_bytes()
+        if carried is not None:
+            record["x"] = carried
         return {key: value for key, value in record.items() if value != {} or key == "n"}
 
 
@@ -141,6 +144,7 @@ class _Index:
         self.threads: dict[int, list[runtime.Thread]] = {}
         self.has_nodes: dict[int, bool] = {}
         self.sessions: list[tuple[float, dict[str, int]]] = []
+        self.ipsec: list[tuple[float, int]] = []
         for number, record in enumerate(records):
             at = record["m"]
             if "why" in record:
@@ -156,6 +160,8 @@ class _Index:
                 self.nodes.append((at, number))
             if "s" in record:
                 self.sessions.append((at, record["s"]))
+            if "x" in record:
+                self.ipsec.append((at, record["x"]))
 
     def why_absent(self, start: float, end: float) -> str | None:
         """VPP was away at some time in the window."""
@@ -208,6 +214,7 @@ def cut(records: _Records, spans: dict[str, tuple[float, float]], interval_s: fl
     reports = {name: _report(index, states, plans[name], *spans[name]) for name in spans}
     for name, span in spans.items():
         reports[name]["nat44"] = _nat_sessions(index, *span)
+        reports[name]["ipsec"] = _ipsec_bytes(index, *span)
     return reports
 
 
@@ -216,6 +223,14 @@ def _nat_sessions(index: _Index, start: float, end: float) -> dict[str, dict[str
     modes = sorted({mode for _at, counts in index.sessions for mode in counts})
     result = {mode: levels([(at, counts.get(mode, 0)) for at, counts in index.sessions], start, end) for mode in modes}
     return result or None
+
+
+def _ipsec_bytes(index: _Index, start: float, end: float) -> dict[str, int] | None:
+    """What the security associations carried in the window; None without any."""
+    if not index.ipsec:
+        return None
+    counted = levels(index.ipsec, start, end)
+    return {"carried_bytes": counted["window_end"] - counted["window_start"]}
 
 
 def levels(series: t.Sequence[tuple[float, int]], start: float, end: float) -> dict[str, int]:

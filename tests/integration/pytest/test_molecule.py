@@ -56,7 +56,7 @@ def run_scenario(name: str) -> None:
 
 def test_every_scenario_is_run_here() -> None:
     there = {file.parent.name for file in (ROOT / "molecule").glob("*/molecule.yml")}
-    assert there == {"default", "vpp"}
+    assert there == {"default", "ipsec", "vpp"}
 
 
 @pytest.mark.lab
@@ -68,3 +68,12 @@ def test_default() -> None:
 @pytest.mark.skipif(WHY_NOT_VPP is not None, reason=str(WHY_NOT_VPP))
 def test_vpp() -> None:
     run_scenario("vpp")
+
+
+@pytest.mark.vm
+@pytest.mark.skipif(
+    any(shutil.which(tool) is None for tool in ("qemu-system-x86_64", "mmdebstrap", "ssh")),
+    reason="needs qemu-system-x86_64, mmdebstrap and ssh",
+)
+def test_ipsec() -> None:
+    run_scenario("ipsec")

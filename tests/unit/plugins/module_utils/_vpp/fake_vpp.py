@@ -27,6 +27,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._vpp.errors import 
     message_missing,
 )
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp.session import NO_INDEX, Call
+from ansible_collections.fastpath.bench.tests.unit.plugins.module_utils._vpp.fake_ipsec import Ipsec, IpsecRequests
 from ansible_collections.fastpath.bench.tests.unit.plugins.module_utils._vpp.fake_nat44 import (
     Nat44,
     Nat44Requests,
@@ -118,6 +119,7 @@ class FakeVpp:
         self.turn = itertools.count()
         self.nat = {"ed": Nat44(63 * 1024), "ei": Nat44(10 * 1024)}
         self.nsim = Nsim()
+        self.ipsec = Ipsec()
 
     def session(self) -> FakeSession:
         return FakeSession(self)
@@ -152,7 +154,7 @@ def _random_mac() -> str:
     return "02:fe:" + ":".join(f"{random.randrange(256):02x}" for _number in range(4))
 
 
-class FakeSession(Nat44Requests, NsimRequests):
+class FakeSession(IpsecRequests, Nat44Requests, NsimRequests):
     """One connection, with the methods of the real session."""
 
     def __init__(self, vpp: FakeVpp) -> None:
@@ -620,6 +622,7 @@ class FakeSession(Nat44Requests, NsimRequests):
             ("clear nat44 ed sessions", self.nat_clear),
             ("clear nat44 ei sessions", self.nat_clear),
             ("show nsim", self.nsim_show),
+            ("show crypto handlers", self.crypto_handlers),
             ("set nsim", self.nsim_set),
         ):
             if cmd.startswith(start):
