@@ -581,6 +581,36 @@ def _ipsec_not_carried(view: TrialView) -> t.Iterator[str]:
 
 
 @rule(
+    "ipsec_use", TRIAL, INFO,
+    remedy="Read it with the other findings: what the hash of the card sees are the pairs of outer addresses",
+)  # fmt: skip
+def _ipsec_use(view: TrialView) -> t.Iterator[str]:
+    """How the traffic was laid out over security associations and CPUs: one SA is worked on by one CPU at a time, and
+    all SAs between two addresses come in by one queue."""
+    for host, use in view.dut.items():
+        if use.ipsec is None or not use.ipsec.tunnels:
+            continue
+        parts = [
+            f"{_several(use.ipsec.tunnels, 'CHILD_SA')} ({use.ipsec.mode}) between "
+            f"{_several(use.ipsec.outer_pairs, 'pair')} of outer addresses"
+        ]
+        sent = [one.tx_bytes or 0 for one in use.tunnel_interfaces]
+        if len(sent) > 1 and sum(sent):
+            parts.append("of what it sent they had " + ", ".join(f"{100 * one / sum(sent):.0f} %" for one in sent))
+        busiest = use.busiest_cpu
+        if busiest is not None:
+            parts.append(f"CPU {busiest.cpu} {100 * busiest.busy:.0f} % busy{_mostly(busiest)}")
+            others = [cpu.busy for cpu in use.cpus if cpu is not busiest]
+            if others:
+                parts.append(f"the other {len(others)} on average {100 * statistics.fmean(others):.0f} %")
+        yield f"{host}: {', '.join(parts)}"
+
+
+def _several(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+@rule(
     "ipsec_one_tunnel", TRIAL, WARNING,
     remedy="Set the multipath hash policy to 1 (addresses and ports), and send at least as many flows as there are "
     "tunnels",

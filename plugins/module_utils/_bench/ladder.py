@@ -174,14 +174,15 @@ class Rung:
 
 
 def told_of(trials: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, list[str]]:
-    """By point, what was noticed in its trials, each once."""
+    """By point, what was noticed in its trials, each once for each host or direction that it tells of."""
     told: dict[str, list[str]] = {}
     for trial in trials:
         lines = told.setdefault(str(trial.get("point_id")), [])
         for finding in trial.get("findings") or ():
             line = f"{finding.get('code')}: {finding.get('evidence')}"
-            code = f"{finding.get('code')}: "
-            if not any(other.startswith(code) for other in lines):
+            whose, colon, _rest = str(finding.get("evidence")).partition(": ")
+            begin = f"{finding.get('code')}: {whose + colon if colon else ''}"
+            if not any(other.startswith(begin) for other in lines):
                 lines.append(line)
     return told
 
