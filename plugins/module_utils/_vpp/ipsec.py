@@ -41,7 +41,7 @@ _FLAGS_TOLD = _IS_TUNNEL | _IS_INBOUND
 _P2P = 0
 _ADMIN_UP = 1
 _BOTH_WAYS = 3
-_ALL_OPERATIONS = 2
+_IN_ONE_BUFFER = 0
 _KEY_BYTES = 128
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _PING_INTERVAL_S, _PING_WAIT_S = 0.1, 5.0
@@ -183,22 +183,26 @@ class Handler:
 
 
 def parse_handlers(text: str, prefix: str) -> Handler:
-    """Of ``show crypto handlers`` the engines of the algorithms whose names begin so; the active one has a star."""
+    """Of ``show crypto handlers`` the engines of the algorithms whose names begin so; the active one has a star.
+
+    Of packets in one buffer, that is: those in chains of buffers are none that fit into an MTU of 1500 bytes, and the
+    native engine does not do them.
+    """
     active: set[str] = set()
     there: set[str] = set()
     names: list[str] = []
     name = ""
     for raw in text.splitlines():
         line = _ANSI.sub("", raw)
+        cells = re.split(r" {2,}", line.strip())
         # a row without a name goes on with the algorithm above it
-        words = line.split()
         if line[:1] not in (" ", ""):
-            name = words[0]
-        if not name.startswith(prefix) or not words:
+            name = cells.pop(0)
+        if not name.startswith(prefix) or len(cells) < 2:
             continue
         if name not in names:
             names.append(name)
-        for word in words:
+        for word in cells[1].split():
             engine = word.rstrip("*")
             if engine in ENGINES:
                 there.add(engine)
@@ -610,7 +614,7 @@ def _apply(
 ) -> None:
     for change in changes:
         if change["name"] == "crypto engine":
-            fields = {"engine": change["after"][0], "oct": _ALL_OPERATIONS, "is_async": 0}
+            fields = {"engine": change["after"][0], "oct": _IN_ONE_BUFFER, "is_async": 0}
             ipsec.session.batch(
                 [Call("crypto_set_handler", {**fields, "alg_name": name}) for name in change["handlers"]]
             )
@@ -639,7 +643,7 @@ def script(tunnels: t.Sequence[Tunnel], secret: str, algorithm: str) -> str:
             keys = keys_of(secret, spi, source, target, algorithm)
             lines.append(
                 f"ipsec sa add {number} spi {spi} esp crypto-alg {known.cli} crypto-key {keys.key.hex()} "
-                f"salt 0x{keys.salt:08x} src {source} dst {target}{inbound}"
+                f"salt 0x{keys.salt:08x}{inbound} tunnel src {source} dst {target}"
             )
         lines += [
             f"ipsec itf create instance {one.number}",

@@ -131,8 +131,9 @@ class IpsecRequests:
     def crypto_handlers(self, _words: list[str]) -> str:
         ipsec = self.vpp.ipsec
         told = " ".join(f"\x1b[36m{one}*\x1b[0m" if one == ipsec.engine else one for one in ipsec.engines)
-        lines = ["Algorithm                   Op   Simple          Chained         Async"]
-        for name in ("aes-128-gcm", "aes-128-gcm-icv16-aad8", "aes-256-gcm", "chacha20-poly1305"):
+        chained = "\x1b[0m \x1b[36mopenssl*\x1b[0m         "
+        lines = ["\x1b[33mAlgorithm                   \x1b[0m Op   Simple            Chained         Async"]
+        for name in ("aes-128-gcm", "aes-192-gcm", "aes-256-gcm", "chacha20-poly1305"):
             for op, shown in (("enc", name), ("dec", "")):
-                lines.append(_ROW.format(name=shown, op=op, engines=f"{told}  {told}  -"))
+                lines.append(_ROW.format(name=shown, op=op, engines=f"{told}  {chained}  -    "))
         return "\n".join(lines) + "\n"
