@@ -26,21 +26,40 @@ requirements:
   - The Python package C(MLRsearch) (1.2.0 or newer) on the host, unless O(algorithm=binary). The role
     P(fastpath.bench.throughput_search#role) brings it.
   - iperf2 with C(--no-udp-fin), such as 2.1.8, for O(generator=iperf2).
+  - root for O(generator=flow) and O(generator=testpmd).
+  - C(dpdk-testpmd) and C(tc) for O(generator=testpmd).
 options:
   generator:
     description:
-      - What sends. V(iperf2) sends UDP at a packet rate to a receiver of M(fastpath.bench.traffic_sink).
+      - What sends UDP at a packet rate to a receiver of M(fastpath.bench.traffic_sink).
+      - V(iperf2) is a program of the host's network stack, one for each stream.
+      - V(flow) is the collection's own sender, that of M(fastpath.bench.flow_run). It makes IPv4 frames and sends them
+        below the host's network stack.
+      - V(testpmd) is C(dpdk-testpmd) of DPDK in its mode C(txonly), on the kernel's interface by the driver
+        C(af_packet), without hugepages. It sends IPv4 frames of one size. As it has no rate of its own, the module has
+        the kernel's token bucket on the interface while it searches.
       - V(simulated) is a device that does not exist, for trying out goals. See O(simulated).
     type: str
-    choices: [iperf2, simulated]
+    choices: [iperf2, flow, testpmd, simulated]
     default: iperf2
+  direction:
+    description:
+      - V(forward) is from this host to O(server), V(reverse) back, V(both) the two at once, each with the whole load.
+      - For V(reverse) and V(both), M(fastpath.bench.traffic_source) sends at the other end, and this host counts.
+    type: str
+    choices: [forward, reverse, both]
+    default: forward
   server:
     description:
-      - Address of the receiver. Required with O(generator=iperf2).
+      - Address of the receiver. Required with every O(generator) but V(simulated).
     type: str
   port:
     description:
-      - Port of the receiver. Required with O(generator=iperf2).
+      - Port of the receiver. Required with every O(generator) but V(simulated).
+    type: int
+  source_port:
+    description:
+      - Port of M(fastpath.bench.traffic_source) at O(server).
     type: int
   bind:
     description:
@@ -59,7 +78,12 @@ options:
     type: dict
   parallel:
     description:
-      - Streams for each frame size, each from a port of its own.
+      - Streams for each frame size. Each is a process, or with V(testpmd) a queue.
+    type: int
+    default: 1
+  flows:
+    description:
+      - Source ports of each stream with O(generator=flow). The others send from one port for each stream.
     type: int
     default: 1
   algorithm:
@@ -139,7 +163,7 @@ options:
   latency_s:
     description:
       - Seconds for which round-trip times are measured at each of 0, 10, 50 and 90 % of the last goal's throughput,
-        by ping along the same path. The way back is without load. V(0) leaves it out.
+        by ping along the same path. A direction that is not searched is without load. V(0) leaves it out.
     type: float
     default: 0.0
   trial_retries:
@@ -172,9 +196,10 @@ attributes:
     description: It changes nothing on the host.
     support: none
 notes:
-  - One direction is loaded, from the host to the receiver. To load the other one, exchange the two hosts.
+  - With O(direction=both) the load of a trial is that of one direction, and the trial's loss that of both together.
 seealso:
   - module: fastpath.bench.traffic_sink
+  - module: fastpath.bench.traffic_source
 """
 
 EXAMPLES = r"""
@@ -248,7 +273,7 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
-from ansible_collections.fastpath.bench.plugins.module_utils._search import call
+from ansible_collections.fastpath.bench.plugins.module_utils._search import call, senders
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.runner import stop_on_signal
 
 
@@ -265,13 +290,16 @@ def argument_spec() -> dict[str, t.Any]:
         "expansion_coefficient": {"type": "int", "default": 2},
     }
     return {
-        "generator": {"type": "str", "choices": ["iperf2", "simulated"], "default": "iperf2"},
+        "generator": {"type": "str", "choices": [*senders.NAMES, "simulated"], "default": "iperf2"},
+        "direction": {"type": "str", "choices": list(call.DIRECTIONS), "default": "forward"},
         "server": {"type": "str"},
         "port": {"type": "int"},
+        "source_port": {"type": "int"},
         "bind": {"type": "str"},
         "frame": {"type": "str", "default": "64"},
         "recipe": {"type": "dict"},
         "parallel": {"type": "int", "default": 1},
+        "flows": {"type": "int", "default": 1},
         "algorithm": {"type": "str", "choices": ["mlrsearch", "rfc2544", "binary"], "default": "mlrsearch"},
         "goals": {"type": "list", "elements": "dict", "options": goal},
         "trial_s": {"type": "float", "default": 60.0},
@@ -290,7 +318,7 @@ def argument_spec() -> dict[str, t.Any]:
 def main() -> None:
     module = AnsibleModule(
         argument_spec=argument_spec(),
-        required_if=[("generator", "iperf2", ("server", "port"))],
+        required_if=[("generator", name, ("server", "port")) for name in senders.NAMES],
         supports_check_mode=True,
     )
     stop_on_signal()

@@ -12,16 +12,23 @@ import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common import command
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
+from ansible_collections.fastpath.bench.plugins.module_utils._host.path_prober import route_to
 from ansible_collections.fastpath.bench.plugins.module_utils._search import controller, goals, library, search
 from ansible_collections.fastpath.bench.plugins.module_utils._search.frames import parse_frames
-from ansible_collections.fastpath.bench.plugins.module_utils._search.iperf_measurer import IperfMeasurer, Settings
 from ansible_collections.fastpath.bench.plugins.module_utils._search.measurer import Measurer
+from ansible_collections.fastpath.bench.plugins.module_utils._search.path_measurer import PathMeasurer, Way
 from ansible_collections.fastpath.bench.plugins.module_utils._search.result import Trial
+from ansible_collections.fastpath.bench.plugins.module_utils._search.sender import Settings
+from ansible_collections.fastpath.bench.plugins.module_utils._search.senders import make_sender
 from ansible_collections.fastpath.bench.plugins.module_utils._search.simulated import Device, SimulatedMeasurer
+from ansible_collections.fastpath.bench.plugins.module_utils._search.source import RemoteSender
 from ansible_collections.fastpath.bench.plugins.module_utils._search.verdict import Limits, Observation
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.batch import write_atomic
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic.record import FORWARD, REVERSE
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic.sink import LocalSink, SinkClient
 
 _STATE_LIMIT_S = 10.0
+DIRECTIONS = {FORWARD: (FORWARD,), REVERSE: (REVERSE,), "both": (FORWARD, REVERSE)}
 
 
 class Asserting:
@@ -48,6 +55,9 @@ class Asserting:
 
     def latency(self, load_pps: float, duration_s: float) -> dict[str, t.Any] | None:
         return self._inner.latency(load_pps, duration_s)
+
+    def least_pps(self, duration_s: float) -> float:
+        return self._inner.least_pps(duration_s)
 
     def profile(self) -> dict[str, t.Any]:
         return {**self._inner.profile(), "state_command": self._argv}
@@ -131,20 +141,54 @@ def _maker(params: t.Mapping[str, t.Any]) -> t.Callable[[contextlib.ExitStack], 
     if params["generator"] == "simulated":
         device = _device(params["simulated"])
         return lambda _open_things: SimulatedMeasurer(device)
+    if params["server"] is None or params["port"] is None:
+        raise BenchError("both are needed", where="options server and port", code="bad_option")
     settings = Settings(
         server=params["server"],
         port=params["port"],
         frames=parse_frames(params["frame"], params["recipe"]),
         parallel=params["parallel"],
+        flows=params["flows"],
         bind_address=params["bind"],
     )
+    directions = DIRECTIONS[params["direction"]]
+    if REVERSE in directions and params["source_port"] is None:
+        raise BenchError(
+            "nobody sends back",
+            where="option source_port",
+            remedy="Start a source at the other end with fastpath.bench.traffic_source, and give its port",
+            code="bad_option",
+        )
 
     def make(open_things: contextlib.ExitStack) -> Measurer:
-        made = IperfMeasurer(settings)
+        ways: list[Way] = []
+        if FORWARD in directions:
+            sink = SinkClient(settings.server, settings.port, bind=settings.bind_address)
+            open_things.callback(sink.close)
+            ways.append(Way(FORWARD, make_sender(params["generator"], settings), sink))
+        if REVERSE in directions:
+            ways.append(_way_back(settings, params))
+        made = PathMeasurer(ways, ping_to=settings.server, ping_from=settings.bind_address)
         open_things.callback(made.close)
         return made
 
     return make
+
+
+def _way_back(settings: Settings, params: t.Mapping[str, t.Any]) -> Way:
+    """The other end sends, and this host counts at the address that the other end sees."""
+    address = settings.bind_address or _own_address(settings.server)
+    sink = LocalSink(address)
+    back = dataclasses.replace(settings, server=address, port=sink.port, bind_address=None)
+    at = (settings.server, int(params["source_port"]))
+    return Way(REVERSE, RemoteSender(back, params["generator"], at, settings.bind_address), sink)
+
+
+def _own_address(server: str) -> str:
+    found = route_to(server, None)
+    if found.found.get("source") is None:
+        raise BenchError(found.error or "no way leads there", where=server, remedy="Set the route", code="no_route")
+    return str(found.found["source"])
 
 
 def _device(wanted: t.Mapping[str, t.Any]) -> Device:

@@ -31,6 +31,8 @@ class Part:
 
     frame_bytes: int
     share: float
+    #: As the recipe has it.
+    parts: int = 1
 
     def payload_bytes(self, ip_version: int) -> int:
         """The UDP payload that makes a frame of this size."""
@@ -70,7 +72,9 @@ class Frames:
             "name": self.name,
             "size_layer": "L2 with FCS",
             "mean_bytes": self.mean_bytes,
-            "recipe": [{"frame_bytes": part.frame_bytes, "share": part.share} for part in self.parts],
+            "recipe": [
+                {"frame_bytes": part.frame_bytes, "share": part.share, "parts": part.parts} for part in self.parts
+            ],
         }
 
 
@@ -84,7 +88,7 @@ def parse_frames(text: str, recipe: t.Mapping[t.Any, t.Any] | None = None) -> Fr
     else:
         mix = {_number(name): 1}
     total = sum(mix.values())
-    return Frames(name, tuple(Part(size, parts / total) for size, parts in sorted(mix.items())))
+    return Frames(name, tuple(Part(size, parts / total, parts) for size, parts in sorted(mix.items())))
 
 
 def _number(value: t.Any) -> int:

@@ -12,6 +12,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._common.errors impo
 
 #: RFC 2544, section 24: the duration of a throughput trial.
 RFC2544_TRIAL_S = 60.0
+_LONGEST_S = 86_400.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Goal:
                 f"{self.initial_trial_s:g}, {self.final_trial_s:g} and {self.duration_sum_s:g} s do not fit together",
                 "None may be shorter than the one before it, and 0.1 s is the shortest",
             )
+        if self.duration_sum_s > _LONGEST_S:
+            raise self._bad("duration_sum_s", f"{self.duration_sum_s:g} s is too long", f"Use at most {_LONGEST_S:g}")
         if self.preceding_targets < (1 if self.initial_trial_s < self.duration_sum_s else 0):
             raise self._bad("preceding_targets", f"{self.preceding_targets} are too few", "Use 1 or more")
         if self.expansion_coefficient < 2:

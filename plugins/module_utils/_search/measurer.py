@@ -26,6 +26,9 @@ class Measurer(t.Protocol):
         :raises BenchError: it cannot send at all.
         """
 
+    def least_pps(self, duration_s: float) -> float:
+        """The lowest load that it can keep in trials of this length; 0 is any."""
+
     def latency(self, load_pps: float, duration_s: float) -> dict[str, t.Any] | None:
         """Round-trip times while a load is offered, 0 is none; None when it cannot tell.
 

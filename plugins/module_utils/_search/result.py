@@ -142,13 +142,16 @@ def result_record(
         status, code, reason = "failed", abort.code, abort.message
     elif found is not None and found.stopped is not None:
         status, code, reason = "failed", found.stopped[0], found.stopped[1]
+    profile = dict(profile)
+    deviations = list(profile.pop("deviations", []))
     directions = list(profile.get("directions") or ["forward"])
     report = {
         "specification": "RFC 9971",
         "load_unit": "packet/s of one direction on one interface",
         "load_scope": "per interface",
         "aggregate_factor": len(directions),
-        "traffic_profile": dict(profile),
+        "traffic_profile": profile,
+        "deviations_from_rfc2544_trials": deviations,
         "max_load_pps": loads.max_pps if loads else None,
         "max_load_source": "given" if max_load_given else "what the generator sent at most",
         "min_load_pps": loads.min_pps if loads else None,

@@ -19,6 +19,8 @@ from ansible_collections.fastpath.bench.plugins.module_utils._search.result impo
 from ansible_collections.fastpath.bench.plugins.module_utils._search.verdict import Verdict
 
 PROBE, WARMUP, SEARCH, CONFIRM, VALIDATION = "probe", "warmup", "search", "confirm", "validation"
+#: A week.
+LONGEST_S = 604_800.0
 #: Without a lowest load, this part of the highest one.
 _LEAST_PART = 1000
 #: Parts of the last goal's throughput at which round-trip times are measured.
@@ -47,8 +49,12 @@ class Plan:
 
     def __post_init__(self) -> None:
         for name in ("probe_s", "search_limit_s"):
-            if getattr(self, name) <= 0:
-                raise BenchError(f"{name} must be above 0", where=f"option {name}", code="bad_option")
+            if not 0 < getattr(self, name) <= LONGEST_S:
+                raise BenchError(f"{name} must be above 0, and at most {LONGEST_S:.0f}", where=f"option {name}",
+                                 code="bad_option")  # fmt: skip
+        for name in ("validation_s", "latency_s"):
+            if not getattr(self, name) <= LONGEST_S:
+                raise BenchError(f"{name} must be at most {LONGEST_S:.0f}", where=f"option {name}", code="bad_option")
         if min(self.validation_s, self.latency_s, self.retries) < 0:
             raise BenchError(
                 "a negative number is not possible",
@@ -163,7 +169,8 @@ def _loads(plan: Plan, runner: _Runner) -> Range:
     highest = plan.max_load_pps
     if highest is None:
         highest = runner.measurer.probe(plan.probe_s)
-    loads = Range(plan.min_load_pps or highest / _LEAST_PART, highest, plan.search_limit_s)
+    lowest = plan.min_load_pps or max(highest / _LEAST_PART, runner.measurer.least_pps(_CONFIRM_S))
+    loads = Range(lowest, highest, plan.search_limit_s)
     runner.least_pps = loads.min_pps
     runner.attempt(loads.max_pps, plan.probe_s, WARMUP)
     return loads

@@ -33,6 +33,15 @@ class Device:
     pause_s: float = 0.05
     seed: int = 1
 
+    def __post_init__(self) -> None:
+        for name, above_zero in (
+            *(("rate_pps", True), ("generator_pps", True), ("stall_every_s", True)),
+            *(("queue_packets", False), ("stall_s", False), ("jitter", False), ("pause_s", False)),
+        ):
+            value = float(getattr(self, name))
+            if not math.isfinite(value) or value < 0 or (above_zero and value == 0):
+                raise ValueError(f"{name} {value:g}")
+
 
 class SimulatedMeasurer:
     """Trials on a simulated device. Also counts what a search cost."""
@@ -73,6 +82,9 @@ class SimulatedMeasurer:
     def probe(self, duration_s: float) -> float:
         self.measure(self.device.generator_pps, duration_s)
         return self.device.generator_pps
+
+    def least_pps(self, duration_s: float) -> float:
+        return 0.0
 
     def latency(self, load_pps: float, duration_s: float) -> dict[str, t.Any] | None:
         return None

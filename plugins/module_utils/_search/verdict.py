@@ -34,8 +34,6 @@ ORDER = (
 )
 #: Fewer packets than these, all lost, say nothing of a dead direction.
 _FEW = 20
-#: Packets that a paced sender may be ahead of its time by, in each stream.
-_AHEAD = 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +71,8 @@ class Limits:
     offered_tolerance: float = 0.005
     duration_tolerance: float = 0.05
     duration_slack_s: float = 0.1
-    streams: int = 1
+    #: Packets that a paced sender may be ahead of its time by.
+    ahead_packets: int = 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -163,7 +162,7 @@ def _generator(wanted: int, seen: Observation, limits: Limits) -> str | None:
     for count in seen.counts:
         if count.sent is None or count.received is None:
             return f"{'sent' if count.sent is None else 'received'} packets {count.direction} are not known"
-        if count.sent > wanted * (1 + limits.offered_tolerance) + _AHEAD * limits.streams:
+        if count.sent > wanted * (1 + limits.offered_tolerance) + limits.ahead_packets:
             return f"{count.sent} packets were sent {count.direction} and {wanted} were asked for"
         if count.sent == 0 and wanted >= _FEW:
             return f"no packet was sent {count.direction}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import re
 import typing as t
 
@@ -133,7 +134,7 @@ def keepalive_us(text: str) -> int:
 
 
 def _whole(name: str, value: float) -> int:
-    if value != int(value):
+    if not math.isfinite(value) or value != int(value):
         raise BenchError(f"{value:g} is not whole: dperf counts in seconds", where=name, code="bad_option")
     return int(value)
 

@@ -52,7 +52,7 @@ class Lab:
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
         return done
 
-    def search(self, *, dead: bool = False, **options: t.Any) -> dict[str, t.Any]:
+    def search(self, *, dead: str = "", **options: t.Any) -> dict[str, t.Any]:
         out = self.folder / "found.json"
         self.play(PLAYBOOK, test_out=str(out), test_rate_bps=RATE_BPS, test_dead=dead, test_search=options)
         found: dict[str, t.Any] = json.loads(out.read_text(encoding="utf-8"))
@@ -92,10 +92,49 @@ def test_a_router_of_known_rate(lab: Lab) -> None:
 
 
 def test_a_router_that_forwards_none_of_it_is_a_misconfiguration(lab: Lab) -> None:
-    found = lab.search(dead=True, frame="64", max_load_pps=10_000)
+    found = lab.search(dead="forward", frame="64", max_load_pps=10_000)
     assert found["code"] == "direction_dead"
     assert "misconfiguration" in found["msg"]
     assert len(found["search_result"]["trials"]) == 2
+
+
+@pytest.mark.parametrize(("generator", "direction"), [("flow", "forward"), ("testpmd", "forward"), ("flow", "both")])
+def test_other_generators_find_the_same(lab: Lab, generator: str, direction: str) -> None:
+    """The bucket limits the way there; with both ways loaded, its loss is half of what both lose."""
+    qdiscs = lab.shell("client", "tc qdisc show dev eth1")
+    found = lab.search(
+        generator=generator, direction=direction, frame="64", max_load_pps=3 * RATE_PPS, validation_s=3,
+        trial_retries=10,
+    )  # fmt: skip
+    result = found["search_result"]
+    assert result["status"] == "ok"
+    ndr = result["goals"][0]
+    assert 0.8 * RATE_PPS <= ndr["relevant_lower_bound_pps"] <= 1.01 * (RATE_PPS + QUEUED)
+    assert not ndr["at_least"]
+    assert result["report"]["traffic_profile"]["generator"]["name"] == generator
+    assert result["report"]["aggregate_factor"] == (2 if direction == "both" else 1)
+    assert statistics.median(trial["overhead_s"] for trial in result["trials"]) <= 0.5
+    for trial in result["trials"]:
+        assert [count["direction"] for count in trial["directions"]] == (
+            ["forward", "reverse"] if direction == "both" else ["forward"]
+        )
+    # the token bucket that holds testpmd to its rate is gone
+    assert lab.shell("client", "tc qdisc show dev eth1") == qdiscs
+
+
+def test_a_generator_that_is_the_limit_says_at_least(lab: Lab) -> None:
+    found = lab.search(generator="flow", frame="64", max_load_pps=5_000, validation_s=0)
+    ndr = found["search_result"]["goals"][0]
+    assert (ndr["at_least"], ndr["limited_by"]) == (True, "max_load")
+    assert "at least" in ndr["text"]
+
+
+def test_one_direction_that_is_dead_is_a_misconfiguration(lab: Lab) -> None:
+    found = lab.search(dead="reverse", generator="flow", direction="both", frame="64", max_load_pps=10_000)
+    assert found["code"] == "direction_dead"
+    assert "nothing of what was sent reverse arrived" in found["msg"]
+    assert len(found["search_result"]["trials"]) == 2
+    assert "fastpath-source" not in lab.shell("server", "ps -e -o comm")
 
 
 def test_the_playbook_ndr(lab: Lab) -> None:

@@ -14,8 +14,9 @@ import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
-from ansible_collections.fastpath.bench.plugins.module_utils._search import call, goals, library
+from ansible_collections.fastpath.bench.plugins.module_utils._search import call, goals, library, senders
 from ansible_collections.fastpath.bench.plugins.module_utils._search.frames import RFC2544_SIZES, parse_frames
+from ansible_collections.fastpath.bench.plugins.module_utils._search.sender import Settings
 from ansible_collections.fastpath.bench.plugins.modules import throughput_search
 
 
@@ -50,6 +51,14 @@ def test_defaults_are_ndr_and_pdr() -> None:
         ({"algorithm": "rfc2544", "goals": [{"name": "x"}]}, "RFC 2544"),
         ({"min_load_pps": 10, "max_load_pps": 5}, "no range"),
         ({"validation_s": -1}, "negative"),
+        ({"validation_s": float("inf")}, "validation_s"),
+        ({"search_limit_s": float("nan")}, "search_limit_s"),
+        ({"goals": [{"name": "x", "duration_sum_s": float("inf")}]}, "duration_sum_s"),
+        ({"simulated": {"stall_every_s": 0}}, "simulated"),
+        ({"simulated": {"rate_pps": "nan"}}, "simulated"),
+        ({"generator": "flow", "server": "2001:db8::1", "port": 1, "frame": "82", "direction": "both"}, "source_port"),
+        ({"generator": "flow", "server": "192.0.2.1", "port": 1, "flows": 0}, "flows"),
+        ({"generator": "iperf2"}, "both are needed"),
         ({"simulated": {"speed": 1}}, "simulated"),
         ({"simulated": {"rate_pps": "fast"}}, "simulated"),
         ({"generator": "iperf2", "server": "192.0.2.1", "port": 1, "frame": "60"}, "too small"),
@@ -109,3 +118,27 @@ def test_a_library_of_another_api_is_refused(tmp_path: pathlib.Path, monkeypatch
     monkeypatch.setattr(library, "PACKAGE", "json")
     with pytest.raises(BenchError, match="too old"):
         library.load(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("generator", "more", "said"),
+    [
+        ("flow", {"server": "::1", "frame": "82"}, "IPv4 only"),
+        ("flow", {"flows": 40000, "parallel": 2}, "more than there are ports"),
+        ("testpmd", {"server": "::1", "frame": "82"}, "IPv4 only"),
+        ("testpmd", {"frame": "imix"}, "one size"),
+        ("testpmd", {"flows": 2}, "one flow"),
+        ("testpmd", {"parallel": 17}, "at most 16 queues"),
+        ("flow", {"frame": "65535", "mtu": 9000}, "does not fit lo"),
+        ("pktgen", {}, "is no sender"),
+    ],
+)
+def test_what_a_sender_cannot_do_is_told_before_it_sends(
+    generator: str, more: dict[str, t.Any], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = {"server": "127.0.0.1", "port": 1, "frame": "64", **more}
+    mtu = values.pop("mtu", 65535)
+    monkeypatch.setattr(senders, "device_mtu", lambda _device: mtu)
+    values["frames"] = parse_frames(values.pop("frame"))
+    with pytest.raises(BenchError, match=said):
+        senders.make_sender(generator, Settings(**values))

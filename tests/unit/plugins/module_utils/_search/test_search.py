@@ -126,6 +126,7 @@ def test_all_that_a_test_report_must_have() -> None:
     for name in ("load_unit", "traffic_profile", "max_load_pps", "min_load_pps", "trial_effective_duration",
                  "trial_loss_ratio", "duplicates", "reordering", "controller"):  # fmt: skip
         assert report[name], name
+    assert "deviations_from_rfc2544_trials" in report
     for goal in result["goals"]:
         for name in ("goal_loss_ratio", "goal_exceed_ratio", "goal_final_trial_duration_s", "goal_duration_sum_s",
                      "goal_width", "goal_width_quantity", "goal_initial_trial_duration_s", "regular",

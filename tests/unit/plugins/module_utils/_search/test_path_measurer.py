@@ -1,12 +1,14 @@
 # Copyright (c) 2026 fastpath.bench contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The measurer with a program in iperf2's place that really sends, and reports as 2.1.8 does."""
+"""The measurer with a program in iperf2's place that really sends, and reports as 2.1.8 does; both ways at once."""
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
+import socket
 import sys
 import threading
 import time
@@ -15,8 +17,11 @@ import typing as t
 import pytest
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
-from ansible_collections.fastpath.bench.plugins.module_utils._search import iperf_measurer, verdict
+from ansible_collections.fastpath.bench.plugins.module_utils._search import source, verdict
 from ansible_collections.fastpath.bench.plugins.module_utils._search.frames import parse_frames
+from ansible_collections.fastpath.bench.plugins.module_utils._search.iperf_sender import IperfSender
+from ansible_collections.fastpath.bench.plugins.module_utils._search.path_measurer import PathMeasurer, Way
+from ansible_collections.fastpath.bench.plugins.module_utils._search.sender import Settings
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic import iperf, sink
 
 LOOPBACK = "127.0.0.1"
@@ -56,7 +61,7 @@ UDP buffer size: 212992 Byte (default)
 [  1] Sent {{count + 2}} datagrams""")
 '''
 
-Make = t.Callable[..., iperf_measurer.IperfMeasurer]
+Make = t.Callable[..., PathMeasurer]
 
 
 @pytest.fixture
@@ -71,11 +76,12 @@ def make(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> t.Iterator[
     wake, end = os.pipe()
     thread = threading.Thread(target=counting.serve, args=(wake, ended.is_set, time.monotonic() + 60))
     thread.start()
-    made: list[iperf_measurer.IperfMeasurer] = []
+    made: list[PathMeasurer] = []
 
-    def measurer(frame: str = "64", **options: t.Any) -> iperf_measurer.IperfMeasurer:
-        settings = iperf_measurer.Settings(LOOPBACK, counting.port, parse_frames(frame), **options)
-        made.append(iperf_measurer.IperfMeasurer(settings))
+    def measurer(frame: str = "64", *back: Way, **options: t.Any) -> PathMeasurer:
+        settings = Settings(LOOPBACK, counting.port, parse_frames(frame), **options)
+        way = Way("forward", IperfSender(settings), sink.SinkClient(LOOPBACK, counting.port))
+        made.append(PathMeasurer([way, *back], ping_to=LOOPBACK))
         return made[-1]
 
     yield measurer
@@ -146,7 +152,7 @@ def test_a_late_end_is_seen(make: Make, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_highest_rate_is_asked_for_without_a_limit(make: Make) -> None:
-    assert make(parallel=3).probe(1.0) == pytest.approx(1200)
+    assert make(parallel=3).probe(1.0) == pytest.approx(1203)
 
 
 def test_a_release_without_the_option_is_refused(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +163,117 @@ def test_a_release_without_the_option_is_refused(make: Make, monkeypatch: pytest
 
 def test_no_receiver_is_a_tool_error(make: Make) -> None:
     measurer = make()
-    measurer.sink = sink.SinkClient(LOOPBACK, 1, timeout_s=0.2)
+    measurer.ways[0].sink = sink.SinkClient(LOOPBACK, 1, timeout_s=0.2)
     seen = measurer.measure(500, 1.0)
     assert seen.error is not None
     assert seen.error[0] == "sink_silent"
+
+
+# --------------------------------------------------------------------------- the direction that comes back
+
+
+@pytest.fixture
+def other_end() -> t.Iterator[source.Source]:
+    made = source.Source(source.Service(bind_address=LOOPBACK))
+    ended = threading.Event()
+    wake, end = os.pipe()
+    thread = threading.Thread(target=made.serve, args=(wake, ended.is_set, time.monotonic() + 60))
+    thread.start()
+    yield made
+    ended.set()
+    os.write(end, b"x")
+    thread.join()
+    made.close()
+    os.close(wake)
+    os.close(end)
+
+
+def way_back(other_end: source.Source, frame: str = "64", **options: t.Any) -> Way:
+    counter = sink.LocalSink(LOOPBACK)
+    settings = Settings(LOOPBACK, counter.port, parse_frames(frame), **options)
+    return Way("reverse", source.RemoteSender(settings, "iperf2", (LOOPBACK, other_end.port)), counter)
+
+
+def test_both_ways_at_once(make: Make, other_end: source.Source) -> None:
+    measurer = make("imix", way_back(other_end, "imix"))
+    began = time.monotonic()
+    seen = measurer.measure(600, 1.0)
+    found = verdict.judge(600, 1.0, seen, measurer.limits)
+    assert [(count.direction, count.sent, count.received) for count in seen.counts] == [
+        ("forward", 603, 603),
+        ("reverse", 603, 603),
+    ]
+    assert (found.code, found.sent) == (verdict.OK, 1206)
+    # the second trial prepares nothing any more
+    assert measurer.measure(100, 0.5).error is None
+    assert time.monotonic() - began < 60
+    profile = measurer.profile()
+    # RFC 9971: a report says where a trial differs from that of RFC 2544, and whether the load is constant
+    assert len(profile["deviations"]) == 3
+    assert (profile["load"], profile["modifiers"]) == ("constant", "none")
+    assert [part["parts"] for part in profile["frames"]["recipe"]] == [7, 4, 1]
+    assert profile["directions"] == ["forward", "reverse"]
+    assert [row["direction"] for row in profile["destinations"]] == ["forward", "reverse"]
+    assert measurer.probe(1.0) == pytest.approx(3 * 401)
+
+
+def test_one_direction_that_is_dead(make: Make, other_end: source.Source) -> None:
+    back = way_back(other_end)
+    nobody = sink.LocalSink(LOOPBACK)
+    back.sink, counted = nobody, back.sink
+    measurer = make("64", back)
+    measurer.settle_s = 0.2
+    found = verdict.judge(500, 1.0, measurer.measure(500, 1.0), measurer.limits)
+    assert (found.code, found.reason) == (verdict.DIRECTION_DEAD, "nothing of what was sent reverse arrived")
+    counted.close()
+
+
+def test_what_the_other_end_cannot_do_is_told(
+    make: Make, other_end: source.Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measurer = make("64", way_back(other_end))
+    assert measurer.measure(100, 0.2).error is None
+    monkeypatch.setenv("FAKE_FAILS", "1")
+    seen = PathMeasurer([measurer.ways[1]], ping_to=LOOPBACK).measure(500, 0.3)
+    assert seen.error is not None
+    assert "Network is unreachable" in seen.error[1]
+    monkeypatch.delenv("FAKE_FAILS")
+    assert measurer.measure(100, 0.2).error is None
+
+
+def test_a_source_that_serves_somebody_else_says_so(make: Make, other_end: source.Source) -> None:
+    first, second = way_back(other_end), way_back(other_end)
+    first.sender.prepare()
+    with pytest.raises(BenchError, match="somebody else") as busy:
+        second.sender.prepare()
+    assert busy.value.code == "source_busy"
+    for way in (first, second):
+        way.sender.close()
+        way.sink.close()
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        b"GET / HTTP/1.0",
+        b"{}",
+        b"[]",
+        b'{"magic": "fastpath-source-1", "do": "send", "load_pps": 1, "duration_s": 1}',
+        b'{"magic": "fastpath-source-1", "do": "prepare", "generator": "rm", "port": 1, "frame": "64", "recipe": null,'
+        b' "parallel": 1, "flows": 1}',
+        b'{"magic": "fastpath-source-1", "do": "prepare", "generator": "iperf2", "port": 99999, "frame": "64",'
+        b' "recipe": null, "parallel": 1, "flows": 1}',
+    ],
+)
+def test_orders_that_are_none_are_answered_by_errors(other_end: source.Source, order: bytes) -> None:
+    with socket.create_connection((LOOPBACK, other_end.port), 5) as client:
+        client.sendall(order + b"\n")
+        assert "error" in json.loads(client.recv(65536))
+
+
+def test_a_source_that_is_not_there(make: Make, other_end: source.Source) -> None:
+    back = way_back(other_end)
+    back.sender = source.RemoteSender(back.sender.settings, "iperf2", (LOOPBACK, 1))
+    seen = make("64", back).measure(100, 0.2)
+    assert seen.error is not None
+    assert seen.error[0] == "source_silent"
