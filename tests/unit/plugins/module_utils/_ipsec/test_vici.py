@@ -155,6 +155,49 @@ def test_no_algorithm_at_all_is_a_failure(daemon):
     assert caught.value.code == "empty_answer"
 
 
+CONNS = {(0, "get-conns"): [b"\x01" + vici.encode({"conns": ["fastpath-1", "office"]})]}
+
+
+def swanctl(monkeypatch, script):
+    """In its place a program of our own."""
+    run = charon.command.run
+    monkeypatch.setattr(charon.command, "run", lambda argv, limit_s: run(["sh", "-c", script, *argv], limit_s=limit_s))
+
+
+@pytest.mark.parametrize(
+    ("script", "expected", "code"),
+    [
+        ("echo loaded connection", ["fastpath-1"], None),
+        # status 0 and not a word: it did nothing
+        ("true", ["fastpath-1"], "empty_answer"),
+        ("sleep 20", ["fastpath-1"], "tool_timeout"),
+        ("echo loading failed >&2; exit 22", ["fastpath-1"], "tool_failed"),
+        ("echo loaded 1 of 2", ["fastpath-1", "fastpath-2"], "connection_not_loaded"),
+    ],
+)
+def test_loading_ends_with_connections_or_with_the_reason(daemon, monkeypatch, script, expected, code):
+    up = daemon({**VERSION, **CONNS})
+    swanctl(monkeypatch, script)
+    with vici.Session(up.path) as session:
+        session.connect(1.0)
+        if code is None:
+            charon.load(session, expected, limit_s=5.0)
+            return
+        with pytest.raises(BenchError) as caught:
+            charon.load(session, expected, limit_s=0.5)
+    assert caught.value.code == code
+
+
+def test_a_daemon_that_goes_away_after_loading(daemon, monkeypatch):
+    gone = daemon({**VERSION, **CONNS})
+    with vici.Session(gone.path) as session:
+        session.connect(1.0)
+        swanctl(monkeypatch, f"rm {gone.path}; echo loaded")
+        with pytest.raises(BenchError) as caught:
+            charon.load(session, ["fastpath-1"], limit_s=0.5)
+    assert caught.value.code == "charon_absent"
+
+
 # as charon 5.9.8 told it
 CHILD = {
     **{"name": "fastpath-1", "state": "INSTALLED", "mode": "TUNNEL", "protocol": "ESP", "reqid": "1"},
