@@ -16,7 +16,7 @@ from ansible_collections.fastpath.bench.tests.support import udp_flows
 from ansible_collections.fastpath.bench.tests.support.vpp_process import VppProcess, why_not
 from ansible_collections.fastpath.bench.tests.unit.plugins.module_utils._vpp.fake_vpp import FakeLinks, FakeVpp
 
-PLUGINS = ("af_packet", "af_xdp", "memif", "tap", "nat", "nat44_ei", "nsim", "ping", "mss_clamp")
+PLUGINS = ("af_packet", "af_xdp", "memif", "tap", "nat", "nat44_ei", "det44", "nsim", "ping", "mss_clamp")
 #: Devices of the kernel that each test finds, with their MTU.
 HOST = {"eth1": 1500, "eth2": 9000}
 

@@ -454,8 +454,10 @@ class Nat44Requests:
 
     def fib_summary(self, _words: list[str]) -> str:
         tables = sorted(number for number, is_ip6 in self.vpp.tables if not is_ip6)
+        locks = {vrf: f"det44-hi:{times}, " for vrf, times in self.vpp.det44.locks.items()}
         return "".join(
-            f"ipv4-VRF:{vrf}, fib_index:{fib}, flow hash:[src dst ] epoch:0 flags:none locks:[API:1, ]\n"
+            f"ipv4-VRF:{vrf}, fib_index:{fib}, flow hash:[src dst ] epoch:0 flags:none "
+            f"locks:[API:1, {locks.get(vrf, '')}]\n"
             for fib, vrf in enumerate(tables)
         )
 

@@ -27,6 +27,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._vpp.errors import 
     message_missing,
 )
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp.session import NO_INDEX, Call
+from ansible_collections.fastpath.bench.tests.unit.plugins.module_utils._vpp.fake_det44 import Det44, Det44Requests
 from ansible_collections.fastpath.bench.tests.unit.plugins.module_utils._vpp.fake_ipsec import Ipsec, IpsecRequests
 from ansible_collections.fastpath.bench.tests.unit.plugins.module_utils._vpp.fake_nat44 import (
     Nat44,
@@ -119,6 +120,7 @@ class FakeVpp:
         self.turn = itertools.count()
         self.nat = {"ed": Nat44(63 * 1024), "ei": Nat44(10 * 1024)}
         self.nsim = Nsim()
+        self.det44 = Det44()
         self.ipsec = Ipsec()
 
     def session(self) -> FakeSession:
@@ -154,7 +156,7 @@ def _random_mac() -> str:
     return "02:fe:" + ":".join(f"{random.randrange(256):02x}" for _number in range(4))
 
 
-class FakeSession(IpsecRequests, Nat44Requests, NsimRequests):
+class FakeSession(Det44Requests, IpsecRequests, Nat44Requests, NsimRequests):
     """One connection, with the methods of the real session."""
 
     def __init__(self, vpp: FakeVpp) -> None:
@@ -632,7 +634,8 @@ class FakeSession(IpsecRequests, Nat44Requests, NsimRequests):
     def _features(self, words: list[str]) -> str:
         one = self.vpp.named(words[2])
         state = "gso-ip4" if one is not None and one.gso else "none configured"
-        return f"Feature paths configured on {words[2]}...\n\nip4-output:\n  {state}\n{self.nsim_features(one)}"
+        others = f"{self.nsim_features(one)}{self.det44_features(one)}"
+        return f"Feature paths configured on {words[2]}...\n\nip4-output:\n  {state}\n{others}"
 
     def _cli_route_del(self, words: list[str]) -> str:
         self.vpp.routes.get((int(words[5]), words[3]), {}).pop(CLI, None)
