@@ -112,7 +112,9 @@ class _Runner:
         """A device that is overrun can lose all; one that forwards nothing at the lowest load is not connected."""
         if self.alive:
             return
-        least = self._once(self.least_pps, _CONFIRM_S, CONFIRM, 1) if self.least_pps < load_pps else found
+        # enough packets to tell: a trial in which a handful is lost says nothing of a direction
+        least_pps = max(self.least_pps, 2 * verdict.FEW / _CONFIRM_S)
+        least = self._once(least_pps, _CONFIRM_S, CONFIRM, 1) if least_pps < load_pps else found
         if not least.usable or least.code == verdict.DIRECTION_DEAD:
             raise SearchAbort(least.reason or "nothing arrived", remedy=_REMEDIES[verdict.DIRECTION_DEAD],
                               code=verdict.DIRECTION_DEAD)  # fmt: skip

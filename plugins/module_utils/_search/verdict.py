@@ -33,7 +33,7 @@ ORDER = (
     LOSS,
 )
 #: Fewer packets than these, all lost, say nothing of a dead direction.
-_FEW = 20
+FEW = 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,7 +141,7 @@ def _checks(
     apart = abs((seen.offered_s or 0) - duration_s)
     late = apart > max(limits.duration_slack_s, duration_s * limits.duration_tolerance)
     yield WRONG_DURATION, False, f"sent for {seen.offered_s:.3f} s instead of {duration_s:.3f} s" if late else None
-    dead = [count.direction for count in seen.counts if not count.received and (count.sent or 0) >= _FEW]
+    dead = [count.direction for count in seen.counts if not count.received and (count.sent or 0) >= FEW]
     yield DIRECTION_DEAD, True, f"nothing of what was sent {' and '.join(dead)} arrived" if dead else None
     yield STATE_ASSERTION, False, seen.state
     if counted.flags:
@@ -164,6 +164,6 @@ def _generator(wanted: int, seen: Observation, limits: Limits) -> str | None:
             return f"{'sent' if count.sent is None else 'received'} packets {count.direction} are not known"
         if count.sent > wanted * (1 + limits.offered_tolerance) + limits.ahead_packets:
             return f"{count.sent} packets were sent {count.direction} and {wanted} were asked for"
-        if count.sent == 0 and wanted >= _FEW:
+        if count.sent == 0 and wanted >= FEW:
             return f"no packet was sent {count.direction}"
     return None

@@ -104,13 +104,14 @@ def test_other_generators_find_the_same(lab: Lab, generator: str, direction: str
     qdiscs = lab.shell("client", "tc qdisc show dev eth1")
     found = lab.search(
         generator=generator, direction=direction, frame="64", max_load_pps=3 * RATE_PPS, validation_s=3,
-        trial_retries=10,
+        goals=[{"name": "NDR", "duration_sum_s": 1}], trial_retries=10,
     )  # fmt: skip
     result = found["search_result"]
-    assert result["status"] == "ok"
+    assert result["status"] == "ok", found["msg"]
     ndr = result["goals"][0]
-    assert 0.8 * RATE_PPS <= ndr["relevant_lower_bound_pps"] <= 1.01 * (RATE_PPS + QUEUED)
-    assert not ndr["at_least"]
+    assert ndr["relevant_lower_bound_pps"] <= 1.01 * (RATE_PPS + QUEUED)
+    # testpmd polls, so on a busy machine it gets too little time for its rate; that must then be said
+    assert ndr["limited_by"] == "generator" if ndr["at_least"] else ndr["relevant_lower_bound_pps"] >= 0.8 * RATE_PPS
     assert result["report"]["traffic_profile"]["generator"]["name"] == generator
     assert result["report"]["aggregate_factor"] == (2 if direction == "both" else 1)
     assert statistics.median(trial["overhead_s"] for trial in result["trials"]) <= 0.5

@@ -161,6 +161,22 @@ def silent(seen: Observation) -> Observation:
     return dataclasses.replace(seen, counts=(Count("forward", seen.counts[0].sent, 0),))
 
 
+def half_silent(seen: Observation) -> Observation:
+    there = seen.counts[0]
+    return dataclasses.replace(seen, counts=(there, Count("reverse", there.sent, 0)))
+
+
+@pytest.mark.parametrize("fault", [silent, half_silent])
+@pytest.mark.parametrize("highest", [60.0, 10_000.0])
+def test_a_dead_direction_is_seen_at_low_rates_too(
+    fault: t.Callable[[Observation], Observation], highest: float
+) -> None:
+    """The lowest load of the range may be a handful of packets, of which to lose all says nothing."""
+    result = searched(search.Plan(max_load_pps=highest), Faulty(fault, range(1000)))
+    assert (result["status"], result["code"]) == ("failed", "direction_dead")
+    assert len(result["trials"]) <= 2
+
+
 def test_an_invalid_trial_is_repeated() -> None:
     result = searched(measurer=Faulty(duplicated, range(4, 6)))
     assert result["status"] == "ok"
