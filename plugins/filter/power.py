@@ -21,6 +21,7 @@ _QUESTIONS: dict[str, t.Callable[..., t.Any]] = {
     "os_options": power.os_options,
     "os_state": power.os_state,
     "attributes": power.attributes_of,
+    "emulator": power.emulator_of,
     "plan": power.bios_plan,
     "state": power.bios_state,
     "record": power.bios_record,

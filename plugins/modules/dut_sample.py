@@ -221,6 +221,12 @@ windows:
         - How many connections the kernel kept, C(before) any traffic of the recording, at C(window_start) and
           C(window_end), the C(most) in the window, and C(after) all traffic; null where the kernel keeps none.
       type: dict
+    routes_changed:
+      description:
+        - Routes and next hops by the recorded interfaces that were set or deleted in the window, as texts; null when
+          the kernel could not be listened to. Those that the kernel makes by itself are left out.
+      type: list
+      elements: str
     vpp:
       description:
         - With O(vpp), what VPP did in the window, as RV(fastpath.bench.vpp_runtime#module:runtime); null when there was

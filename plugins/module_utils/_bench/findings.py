@@ -82,6 +82,8 @@ class Rule:
     remedy: str
     meaning: str
     effect: str | None
+    #: The effect is on differences between points that differ in this axis; on all of them where it is None.
+    axis: str | None
     #: What the numbers can then not be used for, as the end of "These numbers cannot carry ...".
     cannot: str | None
     check: t.Callable[[t.Any], t.Iterable[str]]
@@ -97,7 +99,14 @@ _Check = t.TypeVar("_Check", bound=t.Callable[[t.Any], t.Iterable[str]])
 
 
 def rule(
-    code: str, level: str, severity: str, *, remedy: str, effect: str | None = None, cannot: str | None = None
+    code: str,
+    level: str,
+    severity: str,
+    *,
+    remedy: str,
+    effect: str | None = None,
+    axis: str | None = None,
+    cannot: str | None = None,
 ) -> t.Callable[[_Check], _Check]:
     """Put a function into the registry; its docstring is the finding's meaning in the documentation."""
 
@@ -105,7 +114,7 @@ def rule(
         if code in REGISTRY:
             raise ValueError(f"two findings have the code {code!r}")
         meaning = " ".join((check.__doc__ or "").split())
-        REGISTRY[code] = Rule(code, level, severity, remedy, meaning, effect, cannot, check)
+        REGISTRY[code] = Rule(code, level, severity, remedy, meaning, effect, axis, cannot, check)
         return check
 
     return register
@@ -115,9 +124,18 @@ def rules(level: str) -> list[Rule]:
     return [entry for entry in REGISTRY.values() if entry.level == level]
 
 
-def has_effect(codes: t.Iterable[str], effect: str) -> str | None:
-    """The first code that has the effect, if any does."""
-    return next((code for code in codes if code in REGISTRY and REGISTRY[code].effect == effect), None)
+def has_effect(codes: t.Iterable[str], effect: str, differing: t.Collection[str] | None = None) -> str | None:
+    """The first code that has the effect, if any does.
+
+    :param differing: the axes in which two points differ; None for a question of one point alone.
+    """
+    for code in codes:
+        entry = REGISTRY.get(code)
+        if entry is None or entry.effect != effect:
+            continue
+        if entry.axis is None or (differing is not None and entry.axis in differing):
+            return code
+    return None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -516,6 +534,37 @@ def _profile_not_effective(view: TrialView) -> t.Iterator[str]:
     if isinstance(power, t.Mapping) and power.get("effective") is False:
         profile = power.get("profile") or "the profile"
         yield f"{profile}: {power.get('reason') or 'it was applied and did not take effect'}"
+
+
+@rule(
+    "power_emulated", TRIAL, WARNING, effect=BLOCKS, axis="power",
+    remedy="Run it on servers whose own BMC sets their firmware",
+    cannot="what a power profile changes: it was set in an emulator of a BMC, and no CPU has its clock from there",
+)  # fmt: skip
+def _power_emulated(view: TrialView) -> t.Iterator[str]:
+    """A power profile reads back as asked from the emulator of a BMC. Such a one keeps what it is told and sets no
+    CPU, so differences between power profiles are not shown, whatever the figures are. Other differences are."""
+    power = view.trial.get("power")
+    if not isinstance(power, t.Mapping) or power.get("effective") is not None:
+        return
+    for host, state in (power.get("hosts") or {}).items():
+        if state.get("emulated") and state.get("effective") is None:
+            yield f"{power.get('profile')}: the BMC of {host} is {state['emulated']}, an emulator"
+
+
+@rule(
+    "routes_changed", TRIAL, WARNING, effect=BLOCKS,
+    remedy="Find who changes routes (a routing daemon, a DHCP client, another user) and measure again without",
+    cannot="a comparison: the way through the network changed while traffic ran",
+)  # fmt: skip
+def _routes_changed(view: TrialView) -> t.Iterator[str]:
+    """Routes or next hops by the interfaces of the measurement were set or deleted on a host while traffic ran. Flows
+    are then spread anew over next hops, or take another way, and the figure is that of no one state."""
+    for part in ("dut", "endpoints"):
+        for host, sample in sorted((view.trial.get(part) or {}).items()):
+            changes = (sample or {}).get("routes_changed")
+            if changes:
+                yield f"{host}: {', '.join(changes[:5])}" + (" and others" if len(changes) > 5 else "")
 
 
 @rule(

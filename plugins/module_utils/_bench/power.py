@@ -22,9 +22,11 @@ AS_FOUND = "as_found"
 BACKENDS = ("os", "bmc", "hypervisor")
 PROFILE_KEYS = ("description", *BACKENDS)
 #: What a trial tells of each host.
-HOST_KEYS = ("profile", "wanted", "found", "effective", "reason", "under_load")
+HOST_KEYS = ("profile", "wanted", "found", "effective", "reason", "emulated", "under_load")
 #: How a BMC's ``Manufacturer`` begins, in lower case, and the key that its attributes have in a profile.
 VENDORS = {"hpe": "hpe", "hewlett": "hpe", "dell": "dell"}
+#: How the ``Manufacturer`` of one begins that keeps what it is told and is no server: sushy-tools, DMTF's mock-ups.
+EMULATORS = ("sushy", "contoso")
 ANY_VENDOR = "any"
 
 #: Options of cpu_power that a profile may ask for, and where its RV(now) tells whether this machine has such a thing.
@@ -96,6 +98,8 @@ class Verdict:
     reason: str | None
     #: Why nothing could be set at all, so that the point cannot be measured.
     no_lever: str | None = None
+    #: What stands for the server's firmware and is none, where something was asked of it.
+    emulated: str | None = None
 
     def as_dict(self) -> dict[str, t.Any]:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
@@ -194,6 +198,11 @@ def _without_none(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 # --------------------------------------------------------------------------- firmware
+
+
+def emulator_of(manufacturer: str) -> str | None:
+    """The manufacturer, when it is that of an emulator."""
+    return manufacturer if manufacturer.strip().lower().startswith(EMULATORS) else None
 
 
 def vendor_of(manufacturer: str) -> str | None:
@@ -364,11 +373,14 @@ def verdict(profile: str, backends: t.Mapping[str, t.Mapping[str, t.Any]], host:
     if lacking and not used:
         why = "; ".join(lacking.values())
         return Verdict(profile, wanted, found, None, why, f"{host}: no lever for power profile {profile}: {why}")
+    emulated = next((str(r["emulated"]) for r in used.values() if r.get("emulated") and r.get("wanted")), None)
     states = [result.get("effective") for result in used.values()]
-    effective = False if False in states else None if None in states else True
+    effective = False if False in states else None if None in states or emulated else True
     reasons = [f"{name}: {result['reason']}" for name, result in used.items() if result.get("reason")]
+    if emulated and effective is None:
+        reasons.append(f"{host} has an emulated BMC ({emulated}), which sets no CPU: what reads back is no proof")
     reasons += [f"{name}: {why}" for name, why in lacking.items()]
-    return Verdict(profile, wanted, found, effective, "; ".join(reasons) or None)
+    return Verdict(profile, wanted, found, effective, "; ".join(reasons) or None, emulated=emulated)
 
 
 def trial_power(

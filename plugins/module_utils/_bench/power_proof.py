@@ -21,6 +21,8 @@ _SLEPT = 0.01
 #: Sources that tell what the CPU did, and not what it is called.
 _REAL = ("msr", "cpufreq")
 _HELD = ("governor", "energy_performance_preference")
+#: What asks for speed where no setting of the operating system does: BIOS attributes, and ESXi's policy.
+_FAST_FIRMWARE = (("PowerRegulator", "StaticHighPerf"), ("SysProfile", "PerfOptimized"), ("policy", "high-performance"))
 
 _Map = t.Mapping[str, t.Any]
 
@@ -31,8 +33,14 @@ def proven(read: _Map, seen: _Map) -> dict[str, t.Any]:
     :param seen: what ``dut_sample`` tells of the CPUs' power in the trial's window; empty when it tells nothing.
     """
     state = {**read, "under_load": {key: seen.get(key) for key in ("frequency", "source", "settings_changed")}}
-    wanted = (state.get("wanted") or {}).get("os")
-    if not wanted or not seen or state.get("effective") is False or state.get("no_lever"):
+    everything = state.get("wanted") or {}
+    wanted = everything.get("os")
+    if state.get("effective") is False or state.get("no_lever"):
+        return state
+    if not wanted:
+        asked = {**(everything.get("bmc") or {}), **(everything.get("hypervisor") or {})}
+        return _held_by_firmware(state, asked, seen)
+    if not seen:
         return state
     against = _against(wanted, seen)
     if against:
@@ -40,6 +48,20 @@ def proven(read: _Map, seen: _Map) -> dict[str, t.Any]:
     if state.get("effective") is None and _shown(wanted, seen):
         return {**state, "effective": True, "reason": "seen under load: " + _summary(seen)}
     return state
+
+
+def _held_by_firmware(state: dict[str, t.Any], asked: _Map, seen: _Map) -> dict[str, t.Any]:
+    """What firmware or hypervisor holds: their own word counts, unless CPUs were seen to be slow."""
+    fast = any(asked.get(name) == value for name, value in _FAST_FIRMWARE)
+    if state.get("effective") is not True or not fast:
+        return state
+    against = [*_throttled(seen), *_too_slow(seen)]
+    if against:
+        return {**state, "effective": False, "reason": "under load: " + "; ".join(against)}
+    real, (_least, enough, _what) = _real(seen), _floor(seen)
+    if real is not None and enough is not None and real >= enough:
+        return {**state, "reason": "seen under load: " + _summary(seen)}
+    return {**state, "reason": "read back as asked, and not seen under load: nothing here tells how fast the CPUs run"}
 
 
 def _against(wanted: _Map, seen: _Map) -> list[str]:

@@ -654,7 +654,8 @@ def compare(point: PointSummary, other: PointSummary) -> Comparison:
 def _judged(point: PointSummary, other: PointSummary, label: str, difference: stats.Difference) -> Comparison:
     """Whether the evidence carries the difference, and in which sense."""
     reason, bound = difference.reason, None
-    blocked = findings.has_effect((*point.findings, *other.findings), findings.BLOCKS)
+    apart = {axis for axis in (*point.point, *other.point) if point.point.get(axis) != other.point.get(axis)}
+    blocked = findings.has_effect((*point.findings, *other.findings), findings.BLOCKS, apart)
     if blocked:
         reason = f"not shown: finding {blocked}"
     elif point.at_least or other.at_least:

@@ -297,7 +297,20 @@ class Recording:
         self._add_vpp(reports, places)
         self._add_power(reports, places)
         self._add_connections(reports, places)
+        self._add_routes(reports, places)
         return reports
+
+    def _add_routes(self, reports: dict[str, dict[str, t.Any]], places: dict[str, _Place | str]) -> None:
+        """Routes that changed in the window; null where the kernel could not be listened to."""
+        found = [(record["m"], record["routes"]) for record in self._records() if "routes" in record and "m" in record]
+        for name, report in reports.items():
+            place = places[name]
+            report["routes_changed"] = None
+            if self.header.get("routes") and isinstance(place, _Place):
+                # what a sample tells came after the one before it
+                report["routes_changed"] = [
+                    text for at, texts in found if place.start < at <= place.end for text in texts
+                ]
 
     def _add_connections(self, reports: dict[str, dict[str, t.Any]], places: dict[str, _Place | str]) -> None:
         """How many connections the kernel kept, where it keeps any."""

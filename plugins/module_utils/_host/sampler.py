@@ -22,6 +22,7 @@ import typing as t
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._common.paths import SAMPLE_DIR
 from ansible_collections.fastpath.bench.plugins.module_utils._host import background, nicinfo, power_sample, procfs
+from ansible_collections.fastpath.bench.plugins.module_utils._host.route_watch import Watch
 from ansible_collections.fastpath.bench.plugins.module_utils._host.sample_cut import SCHEMA, Recording, Window
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp import window as vpp_window
 
@@ -161,6 +162,10 @@ class _Interface:
         found = ((index, procfs.queue_counter(name)) for index, name in enumerate(names))
         self.queues = tuple((index, what) for index, what in found if what is not None)
 
+    @property
+    def index(self) -> int:
+        return self._index
+
     def close(self) -> None:
         for handle in self._handles:
             os.close(handle)
@@ -240,6 +245,7 @@ class Recorder:
                 remedy=f"This host has {', '.join(there)}",
                 code="interface_absent",
             )
+        self._routes = Watch(lambda: [interface.index for interface in self.interfaces]) if root == "/" else None
         self._stat = _TextFile(os.path.join(root, "proc/stat"))
         self._connections = os.path.join(root, CONNECTIONS)
         self._softnet = _TextFile(os.path.join(root, "proc/net/softnet_stat"))
@@ -270,6 +276,7 @@ class Recorder:
                 for interface in self.interfaces
                 if interface.queues
             },
+            "routes": self._routes.reason is None if self._routes is not None else False,
             "power": self._power.header() if self._power is not None else None,
             "nice": os.nice(0),
         }
@@ -308,6 +315,9 @@ class Recorder:
         with contextlib.suppress(OSError, ValueError):
             # a kernel that keeps no connections does not have it
             record["connections"] = int(read_text(self._connections))
+        changes = self._routes.changes() if self._routes is not None else []
+        if changes:
+            record["routes"] = changes
         self._sample_power(record, last)
         return record
 

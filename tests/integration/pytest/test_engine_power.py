@@ -60,7 +60,6 @@ MATRIX = {
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
     folder = tmp_path_factory.mktemp("power")
-    (folder / "bmc").mkdir()
     bmc = Bmc(folder / "bmc")
     bmc.start()
     variables = {

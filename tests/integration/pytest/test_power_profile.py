@@ -29,9 +29,7 @@ STATIC = {"WorkloadProfile": "Custom", "PowerRegulator": "StaticHighPerf"}
 
 @pytest.fixture
 def bmc(tmp_path):
-    folder = tmp_path / "bmc"
-    folder.mkdir()
-    made = Bmc(folder)
+    made = Bmc(tmp_path / "bmc")
     made.start()
     try:
         yield made
@@ -207,6 +205,21 @@ def test_a_bmc_that_goes_away_in_the_middle(bmc):
     assert done.returncode == 0, done.output
     assert {**bmc.read("current"), **bmc.read("pending")} == ATTRIBUTES
     assert not record.exists()
+
+
+def test_an_emulator_is_told_from_a_server(bmc):
+    (bmc.folder / "manufacturer").unlink()
+    variables = {"power_profile_name": "static_high", "power_profile_bmc_reset": True}
+    done = play(bmc, ("main", variables))
+    assert done.returncode != 0
+    assert "names no BIOS attributes for a server of Sushy Emulator" in done.output
+
+    done = play(bmc, ("main", {**variables, "power_profile_bmc_vendor": "hpe"}))
+    assert done.returncode == 0, done.output
+    told = done.told[0]
+    assert told["found"] == {"bmc": STATIC}
+    assert (told["effective"], told["emulated"]) == (None, "Sushy Emulator")
+    assert "an emulated BMC (Sushy Emulator), which sets no CPU" in told["reason"]
 
 
 def test_what_someone_else_set_is_left(bmc):

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 fastpath.bench contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A running BMC for tests: the emulator with certificate, account and firmware settings of its own."""
+"""A running BMC: the emulator with certificate, account and firmware settings of its own."""
 
 from __future__ import annotations
 
@@ -26,8 +26,13 @@ USER = "operator"
 
 
 class Bmc:
-    def __init__(self, folder: pathlib.Path) -> None:
+    def __init__(self, folder: pathlib.Path, manufacturer: str | None = "HPE", name: str = "dut") -> None:
+        """:param manufacturer: of the server that it plays; None to say that it is an emulator."""
         self.folder = folder
+        self.name = name
+        folder.mkdir(parents=True, exist_ok=True)
+        if manufacturer is not None:
+            (folder / "manufacturer").write_text(manufacturer)
         self.password = f"bmc-{secrets.token_hex(12)}"
         self.certificate = folder / "cert.pem"
         with socket.socket() as probe:
@@ -45,7 +50,7 @@ class Bmc:
         )  # fmt: skip
         hashed = bcrypt.hashpw(self.password.encode(), bcrypt.gensalt(4)).decode()
         (self.folder / "accounts").write_text(f"{USER}:{hashed}\n")
-        system = {"uuid": "27946b59-9e44-4fa7-8e91-f3527a1ef094", "name": "dut", "power_state": "On", "nics": []}
+        system = {"uuid": "27946b59-9e44-4fa7-8e91-f3527a1ef094", "name": self.name, "power_state": "On", "nics": []}
         (self.folder / "emulator.conf").write_text(
             f"SUSHY_EMULATOR_AUTH_FILE = {str(self.folder / 'accounts')!r}\n"
             f"SUSHY_EMULATOR_STATE_DIR = {str(self.folder / 'state')!r}\n"
@@ -72,7 +77,8 @@ class Bmc:
             [sys.executable, str(EMULATOR), str(self.folder), "--config", "emulator.conf", "--fake",
              "--interface", "127.0.0.1", "--port", str(self.port),
              "--ssl-certificate", "cert.pem", "--ssl-key", "key.pem"],
-            cwd=self.folder, stdout=log, stderr=log,
+            # a key pressed at the terminal is not for it
+            cwd=self.folder, stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
         log.close()
         for _attempt in range(600):
@@ -98,7 +104,6 @@ class Bmc:
             "power_profile_bmc_username": USER,
             "power_profile_bmc_password": self.password,
             "power_profile_bmc_ca_path": str(self.certificate),
-            "power_profile_bmc_vendor": "hpe",
             "power_profile_bmc_wait_for_host": False,
             "power_profile_bmc_wait_s": 60,
             "power_profile_bmc_timeout_s": 30,

@@ -11,7 +11,8 @@ authentication, systems, power states) is the emulator's own.
 
 FOLDER/settings.json is read at each request, so that a test can change the BMC's behaviour while it runs:
 ``delay_s`` before each answer, ``delay_after_patch_s`` from the first write on, ``read_only`` attributes that are
-accepted and never change.
+accepted and never change. Where there is FOLDER/manufacturer, the system says that it is of this make and not the
+emulator's own.
 """
 
 from __future__ import annotations
@@ -96,6 +97,13 @@ emulator.app.view_functions["bios_settings"] = bios_settings
 def slow() -> None:
     now = settings()
     time.sleep(now.get("delay_s", 0) + (now.get("delay_after_patch_s", 0) if (FOLDER / "wrote").exists() else 0))
+
+
+@emulator.app.after_request
+def name_the_make(response: flask.Response) -> flask.Response:
+    if flask.request.endpoint == "system_resource" and (FOLDER / "manufacturer").exists() and response.is_json:
+        response.set_data(json.dumps({**response.get_json(), "Manufacturer": (FOLDER / "manufacturer").read_text()}))
+    return response
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import pathlib
 import pytest
 import yaml
 
-from ansible_collections.fastpath.bench.plugins.module_utils._bench import power, power_proof
+from ansible_collections.fastpath.bench.plugins.module_utils._bench import power
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.modules import cpu_power
 
@@ -251,6 +251,9 @@ UNTOLD = {"wanted": {"governor": "performance"}, "found": {}, "effective": None,
         ({"os": NO_LEVER}, None, True),
         ({"os": NO_LEVER, "bmc": IN_FORCE}, True, False),
         ({"os": NO_LEVER, "bmc": PENDING}, False, False),
+        ({"bmc": {**IN_FORCE, "emulated": "Sushy Emulator"}}, None, False),
+        ({"bmc": {**PENDING, "emulated": "Sushy Emulator"}}, False, False),
+        ({"bmc": {**IN_FORCE, "wanted": {}, "emulated": "Sushy Emulator"}}, True, False),
     ],
 )
 def test_the_verdict_over_backends(backends, effective, skipped):
@@ -259,6 +262,35 @@ def test_the_verdict_over_backends(backends, effective, skipped):
     assert bool(verdict.no_lever) is skipped
     if skipped:
         assert verdict.no_lever == "dut: no lever for power profile static_high: no cpufreq here"
+
+
+def test_an_emulated_bmc_is_no_proof_of_a_cpu():
+    emulated = power.emulator_of("Sushy Emulator")
+    assert [power.emulator_of(name) for name in ("HPE", "Dell Inc.", "")] == [None] * 3
+    read = power.verdict("static_high", {"bmc": {**IN_FORCE, "emulated": emulated}}, "dut").as_dict()
+    # nor are CPUs that are fast by themselves
+    trial = power.trial_power("static_high", {"dut": read}, {"dut": SAMPLE})
+    assert (trial["effective"], trial["hosts"]["dut"]["emulated"]) == (None, "Sushy Emulator")
+    assert "emulated BMC (Sushy Emulator), which sets no CPU" in trial["reason"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sample", "effective", "said"),
+    [
+        ({"PowerRegulator": "StaticHighPerf"}, "fast", True, "seen under load: CPUs ran at 2990 MHz"),
+        ({"PowerRegulator": "StaticHighPerf"}, "slow", False, "800 MHz, below half of the 3,000 MHz"),
+        ({"PowerRegulator": "StaticHighPerf"}, None, True, "read back as asked, and not seen under load"),
+        ({"PowerRegulator": "DynamicPowerSavings"}, "slow", True, None),
+        ({}, "slow", True, None),
+    ],
+)
+def test_what_firmware_holds_is_looked_at_under_load(wanted, sample, effective, said):
+    samples = {"fast": SAMPLE, "slow": {**SAMPLE, "frequency": {"mean_mhz": 800.0}}}
+    state = {"wanted": wanted, "found": wanted, "effective": True, "reason": None}
+    read = power.verdict("static_high", {"bmc": state}, "dut").as_dict()
+    trial = power.trial_power("static_high", {"dut": read}, {"dut": samples.get(sample)})
+    assert trial["effective"] is effective
+    assert (said in trial["reason"]) if said else trial["reason"] is None
 
 
 def test_the_answer_of_the_operating_system():
@@ -279,7 +311,7 @@ def test_a_trial_tells_of_all_hosts():
     }
     trial = power.trial_power("p", hosts, {})
     assert (trial["profile"], trial["effective"], trial["reason"]) == ("p", False, "dut: os: kept")
-    assert set(trial["hosts"]["dut"]) == {"profile", "wanted", "found", "effective", "reason", "under_load"}
+    assert set(trial["hosts"]["dut"]) == {"profile", "wanted", "found", "effective", "reason", "emulated", "under_load"}
     assert power.trial_power(None, {}, {}) is None
     assert power.trial_power("p", {"dut": {}}, {})["effective"] is None
 
@@ -308,6 +340,3 @@ def test_a_reading_under_load_decides_what_reading_back_cannot(sample, effective
     assert host["effective"] is effective
     assert (host["reason"] is None) if said is None else (said in host["reason"])
     assert host["under_load"]["frequency"] == sample.get("frequency")
-    # and what firmware holds is not judged by what the operating system does
-    firmware = {**read, "wanted": {"bmc": WANTED}, "effective": True}
-    assert power_proof.proven(firmware, sample)["effective"] is True
