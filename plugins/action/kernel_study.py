@@ -45,13 +45,14 @@ class ActionModule(ActionBase):
         )
         try:
             kinds = study.kinds_of(args["kinds"])
+            reference = study.reference_of(args["reference"])
             if args["state"] == "planned":
                 result["overrides"] = study.overrides(
                     kinds, args["interfaces"], args["powers"], repeats=args["repeats"], mtu_bytes=args["mtu_bytes"]
                 )
                 return result
             store = RunStore.open(args["results_dir"], args["run_id"])
-            made = study.study_of(summarise_run(store), kinds, args["powers"], args["reference"])
+            made = study.study_of(summarise_run(store), kinds, args["powers"], reference)
             result.update(self._write(store, made))
         except BenchError as error:
             result.update(failed=True, **error.as_result())

@@ -11,10 +11,12 @@ the other, and routed against direct. A difference is only ever the one that the
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._bench import units
+from ansible_collections.fastpath.bench.plugins.module_utils._bench.shape import as_mapping
 from ansible_collections.fastpath.bench.plugins.module_utils._bench.summary import (
     Comparison,
     PointSummary,
@@ -29,6 +31,11 @@ TRAFFIC = {"tcp_large": "large packets", "udp_small": "small packets"}
 DIRECTIONS = ("forward", "reverse")
 #: Of each point: what is taken of its repetitions.
 STATISTICS = ("mean", "peak")
+
+_REFERENCE_FORM = "Write {source: text, figures: [{what: text, value: 3.0e+10, unit: bit/s}]}, or low and high of one"
+
+#: Of many reasons, how many a sentence tells.
+_REASONS_TOLD = 3
 
 _NETWORK = "10.74.{network}.{host}/24"
 
@@ -66,7 +73,8 @@ def kinds_of(raw: t.Mapping[str, t.Sequence[str]], where: str = "kinds") -> tupl
     seen: set[str] = set()
     kinds = []
     for name, hosts in raw.items():
-        if isinstance(hosts, str) or len(hosts) != 2 or len(set(hosts)) != 2:
+        two = isinstance(hosts, (list, tuple)) and len(hosts) == 2 and all(isinstance(host, str) for host in hosts)
+        if not two or hosts[0] == hosts[1]:
             raise BenchError(
                 "the study takes two different hosts of each kind", where=f"{where}.{name}", remedy="Name two hosts"
             )
@@ -106,7 +114,7 @@ def overrides(
     """
     for host in (host for kind in kinds for host in kind.hosts):
         names = interfaces.get(host) or ()
-        if isinstance(names, str) or len(names) != 2 or names[0] == names[1]:
+        if not isinstance(names, (list, tuple)) or len(names) != 2 or names[0] == names[1]:
             raise BenchError(
                 f"{host} needs an interface in each of the two networks", where=f"interfaces.{host}",
                 remedy=f"Name two, as {{{host}: [eth1, eth2]}}",
@@ -151,6 +159,33 @@ def overrides(
             "baseline": {"power": powers[0]},
         },
     }
+
+
+def reference_of(raw: t.Any, where: str = "reference") -> dict[str, t.Any]:
+    """Check figures that are shown beside one's own, before a long run ends in them.
+
+    :raises BenchError: one of them has no name or no number.
+    """
+    entry = as_mapping(raw or {}, where)
+    figures = entry.get("figures") or []
+    if not isinstance(figures, (list, tuple)):
+        raise BenchError("it is no list", where=f"{where}.figures", remedy=_REFERENCE_FORM)
+    checked = []
+    for number, figure in enumerate(figures):
+        place = f"{where}.figures[{number}]"
+        given = dict(as_mapping(figure, place))
+        names = [key for key in ("value", "low", "high") if key in given]
+        if not given.get("what") or names not in (["value"], ["low", "high"]):
+            raise BenchError("a figure needs a name and a number, or two", where=place, remedy=_REFERENCE_FORM)
+        for name in names:
+            try:
+                # 30.8e9 is a text to YAML
+                given[name] = float(given[name])
+            except (TypeError, ValueError):
+                told = f"{given[name]!r} is no number"
+                raise BenchError(told, where=f"{place}.{name}", remedy=_REFERENCE_FORM) from None
+        checked.append(given)
+    return {**entry, **({"figures": checked} if checked else {})}
 
 
 # -- what was found -----------------------------------------------------------------------------------------------
@@ -275,7 +310,8 @@ def study_of(
         for layout in plans if layout.direct for traffic, direction in ways for power in powers
     ]  # fmt: skip
     study = Study(summary.run_id, kinds, list(powers), cells, gains, between, routed, [], reference)
-    study.sentences = _sentences(study)
+    emulated = sorted({p.point.get("power", "") for p in summary.points if "power_emulated" in p.findings})
+    study.sentences = _sentences(study, emulated)
     return study
 
 
@@ -290,10 +326,15 @@ def _cell(point: PointSummary | None, place: tuple[str, str, str, str], statisti
     return Cell(topology, power, traffic, direction, statistic, value, point.main.unit, reason)
 
 
-def _sentences(study: Study) -> list[str]:
+def _sentences(study: Study, emulated: t.Sequence[str]) -> list[str]:
     (first, second), cells, powers = study.kinds, study.cells, study.powers
     plans = layouts(study.kinds)
     lines = [_count_of(cells)]
+    if emulated:
+        lines.append(
+            f"{' and '.join(emulated)}: set in emulators of a BMC, which keep what they are told and set no CPU: their "
+            "figures show that the study runs, and nothing of power"
+        )
     for traffic, called in TRAFFIC.items():
         if len(powers) > 1:
             lines.append(_range_of(f"{called}, {' and '.join(powers[1:])} over {powers[0]}", traffic, study.gains))
@@ -342,7 +383,9 @@ def _range_of(title: str, traffic: str, of: list[Versus]) -> str:
     those = [versus for versus in of if versus.traffic == traffic]
     shown = [(versus.found.figures, versus) for versus in those if versus.found and versus.found.figures]
     if not shown:
-        return f"{title}: no difference is shown in any of {len(those)} comparisons"
+        why = collections.Counter(versus.text.removeprefix("not shown: ") for versus in those)
+        told = "; ".join(f"{reason} ({count})" for reason, count in why.most_common(_REASONS_TOLD))
+        return f"{title}: no difference is shown in any of {len(those)} comparisons: {told}"
     figures = sorted((figure, versus.text) for figure, versus in shown if figure is not None)
     ends = figures[0][1] if len(figures) == 1 else f"from {figures[0][1]} to {figures[-1][1]}"
     return f"{title}: {ends}; shown in {len(shown)} of {len(those)} comparisons"
@@ -377,6 +420,9 @@ def markdown(study: Study) -> str:
             ["what", "published"],
             [[str(figure["what"]), _published(figure)] for figure in study.reference["figures"]],
         )
+        published, here = study.reference.get("published"), len(study.reference["figures"])
+        if study.reference.get("complete") is False:
+            lines += ["", f"Of the {published} figures published, {here} that sum them up are here."]
         lines += ["", "They were measured on other machines: a difference to them says nothing of either."]
     return "\n".join(lines) + "\n"
 

@@ -22,7 +22,7 @@ ROOT = pathlib.Path(__file__).parents[5]
 KINDS = {"server": ["s1", "s2"], "desktop": ["d1", "d2"]}
 INTERFACES = {host: ["eth1", "eth2"] for hosts in KINDS.values() for host in hosts}
 POWERS = ["dynamic", "static_high"]
-REFERENCE = yaml.safe_load((ROOT / "playbooks/vars/kernel_matrix.yml").read_text())["kernel_matrix_reference"]
+REFERENCE = yaml.safe_load((ROOT / "playbooks/vars/kernel_matrix.yml").read_text())["kernel_matrix_published"]
 
 
 def planned(kinds=None, interfaces=None, powers=None):
@@ -62,6 +62,11 @@ def test_every_topology_can_be_set_up_and_a_dut_leads_from_one_network_to_the_ot
         ({"kinds": {"server": ["a", "b"], "desktop": ["b", "c"]}}, "b is of both kinds"),
         ({"interfaces": {**INTERFACES, "d2": ["eth1"]}}, "interfaces.d2: d2 needs an interface in each"),
         ({"interfaces": {**INTERFACES, "d2": ["eth1", "eth1"]}}, "interfaces.d2: d2 needs an interface in each"),
+        ({"interfaces": {**INTERFACES, "d2": 5}}, "interfaces.d2: d2 needs an interface in each"),
+        ({"interfaces": {"d1": ["a", "b"]}}, "interfaces.s1: s1 needs an interface in each"),
+        ({"kinds": {"server": None, "desktop": ["c", "d"]}}, "kinds.server: the study takes two different hosts"),
+        ({"kinds": {"server": "ab", "desktop": ["c", "d"]}}, "kinds.server: the study takes two different hosts"),
+        ({"kinds": {"server": [["a"], "b"], "desktop": ["c", "d"]}}, "kinds.server: the study takes two different"),
         ({"powers": ["dynamic", "dynamic"]}, "twice"),
     ],
 )
@@ -71,7 +76,26 @@ def test_wrong_input_is_one_clear_error(changes, told):
     assert told in str(caught.value)
 
 
-def measured(value_of):
+@pytest.mark.parametrize(
+    ("reference", "told"),
+    [
+        (["a"], "reference: "),
+        ({"figures": {"a": 1}}, "reference.figures: it is no list"),
+        ({"figures": [{"value": 1}]}, "reference.figures[0]: a figure needs a name"),
+        ({"figures": [{"what": "x"}]}, "reference.figures[0]: a figure needs a name and a number"),
+        ({"figures": [{"what": "x", "low": 1}]}, "reference.figures[0]: a figure needs a name and a number"),
+        ({"figures": [{"what": "x", "value": "30 Gbit/s"}]}, "figures[0].value: '30 Gbit/s' is no number"),
+    ],
+)
+def test_published_figures_of_ones_own_are_checked_before_the_run(reference, told):
+    with pytest.raises(BenchError) as caught:
+        study.reference_of(reference)
+    assert told in str(caught.value)
+    assert study.reference_of(REFERENCE)["figures"][2]["value"] == 30.8e9
+    assert study.reference_of(None) == {}
+
+
+def measured(value_of, findings=lambda _power: ()):
     """A run of the study: value_of(topology, power, traffic, direction) gives the repetitions, or a reason."""
     points = []
     for layout in study.layouts(study.kinds_of(KINDS)):
@@ -92,6 +116,7 @@ def measured(value_of):
                         peaks = [1.1 * value for value in values]
                         made.metrics["x"] = MetricSummary(unit, "L4", direction, "received", summarise(values, peaks))
                         made.status, made.reason = "ok", None
+                    made.findings += findings(power)
                     points.append(made)
     return study.study_of(RunSummary("r", {}, points, []), study.kinds_of(KINDS), POWERS, REFERENCE)
 
@@ -138,6 +163,18 @@ def test_all_figures_and_what_follows_from_them():
     assert routed.found.figures[0] == pytest.approx(-50.0, abs=0.01)
 
 
+def test_what_an_emulator_was_told_is_no_gain_and_the_rest_is_compared():
+    def value_of(name, power, _traffic, _direction):
+        return around(1e9 * (2 if power == "static_high" else 1) * (0.5 if name.endswith("routes") else 1))
+
+    made = measured(value_of, lambda _power: ["power_emulated"])
+    assert made.sentences[0] == "80 of 80 figures were measured"
+    assert made.sentences[1].startswith("dynamic and static_high: set in emulators of a BMC")
+    assert all(versus.text == "not shown: finding power_emulated" for versus in made.gains)
+    assert any(line.endswith("in any of 10 comparisons: finding power_emulated (10)") for line in made.sentences)
+    assert all(versus.found is not None and versus.found.figures is not None for versus in made.routed)
+
+
 def test_a_figure_that_is_not_there_has_a_reason():
     made = measured(lambda _n, power, _t, _d: around(1e9) if power == "dynamic" else "skipped: no lever")
     assert made.sentences[0] == "40 of 80 figures were measured; the others were not: skipped: no lever (40)"
@@ -157,6 +194,10 @@ def test_the_files_are_whole_and_the_published_figures_stand_beside():
     assert "30.8 Gbit/s" in text
     assert "+1.5 % to +106 %" in text
     assert "of other hardware" in text
+    # and how little of them is at hand
+    assert (REFERENCE["complete"], REFERENCE["published"], len(REFERENCE["figures"])) == (False, 80, 5)
+    assert "its single figures are not at hand" in " ".join(text.split())
+    assert "Of the 80 figures published, 5 that sum them up are here." in text
     document = json.loads(json.dumps(made.as_dict()))
     assert len(document["cells"]) == 80
     assert {"topology", "power", "traffic", "direction", "statistic", "value", "unit", "reason"} == set(
