@@ -20,6 +20,9 @@ description:
     nothing (C(ignored)) are told apart in RV(settings), and never counted as done.
   - A virtual machine mostly has no lever at all. The module then changes nothing, returns RV(unsupported=true) and says
     in RV(reason) where the lever is.
+  - In check mode it is looked at whether each file is there, knows the value and could be written by this user. What
+    only a write shows is not known then and stays C(would_change), firmware that forbids it, a driver that is busy or
+    that takes the value and ignores it, so the call in earnest may tell of more that could not be had.
   - Without any setting the module only looks.
 extends_documentation_fragment:
   - fastpath.bench.host_state

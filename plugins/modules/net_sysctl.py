@@ -68,8 +68,9 @@ changes:
       type: dict
 findings:
   description:
-    - What one should know. C(code) is V(setting_unsupported), V(not_there_yet) (check mode only), V(changed_beside) or
-      V(changed_by_others).
+    - What one should know. C(code) is V(setting_unsupported), V(not_there_yet) (check mode only), V(changed_beside),
+      V(changed_by_others), or V(outvoted) where that of C(all) is larger and counts on the interface, as with
+      C(rp_filter).
   returned: success
   type: list
   elements: dict
@@ -111,6 +112,7 @@ def main() -> None:
     try:
         wishes = settings.sysctl_wishes(access, module.params)
         result = settings.apply(access, module.params, wishes, check_mode=module.check_mode).as_result()
+        result["findings"] += settings.sysctl_outvoted(access, wishes)
     except BenchError as err:
         module.fail_json(**err.as_result())
     settings.warn_about(module.warn, result["findings"])

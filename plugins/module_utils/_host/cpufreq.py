@@ -60,6 +60,9 @@ class Driver:
         return "no driver" if self.name is None else f"{self.name} ({self.mode})" if self.mode else self.name
 
 
+_GOVERNOR_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+
+
 def policies(access: Access) -> list[str]:
     return numbered(access, os.path.join(access.sys, BASE, "cpufreq"), "policy")
 
@@ -123,7 +126,9 @@ class Governor(CpuKnob):
         beside: list[Knob] = [EnergyPreference(self.access, self.key)]
         if current == "userspace":
             beside.append(SetSpeed(self.access, self.key))
-        beside += [Tunables(self.access, key) for key in (current, f"{self.key}/{current}")]
+        # a policy whose CPUs are all offline has something else than a name there
+        if _GOVERNOR_NAME.fullmatch(str(current)):
+            beside += [Tunables(self.access, key) for key in (current, f"{self.key}/{current}")]
         return beside
 
 
@@ -133,7 +138,7 @@ class Tunables(CpuKnob):
 
     kind = "cpufreq.tunables"
     comes_back = False
-    key_form = r"(policy\d+/)?[a-z_]+"
+    key_form = rf"(policy\d+/)?{_GOVERNOR_NAME.pattern}"
 
     @property
     def rank(self) -> int:

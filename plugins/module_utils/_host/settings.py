@@ -58,7 +58,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._host.rss import (
     IndirectionTable,
     TableWish,
 )
-from ansible_collections.fastpath.bench.plugins.module_utils._host.sysctl import Sysctl, expand, normal
+from ansible_collections.fastpath.bench.plugins.module_utils._host.sysctl import Sysctl, expand, normal, outvoted
 
 Params = t.Mapping[str, t.Any]
 _POLL_S = 0.02
@@ -311,6 +311,19 @@ def sysctl_wishes(access: Access, params: Params) -> list[Wish]:
     if not params["force"]:
         _spare_advertised_route(access, wishes)
     return list(wishes.values())
+
+
+def sysctl_outvoted(access: Access, wishes: t.Sequence[Wish]) -> list[dict[str, t.Any]]:
+    """What is set on an interface and does not count there, as that of all interfaces is larger."""
+    asked = {wish.knob.key: str(wish.wish) for wish in wishes}
+    told = []
+    for path, value in asked.items():
+        leaf = path.rpartition("/")[2]
+        counts = outvoted(access, path, value, asked.get(f"net/ipv4/conf/all/{leaf}"))
+        if counts is not None:
+            evidence = f"{path} is {value}, and {counts} counts there: the larger of it and net/ipv4/conf/all/{leaf}"
+            told.append(finding("outvoted", "warning", evidence, f"Set net.ipv4.conf.all.{leaf} too"))
+    return told
 
 
 def _spare_advertised_route(access: Access, wishes: t.Mapping[str, Wish]) -> None:

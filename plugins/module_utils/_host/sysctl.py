@@ -93,9 +93,27 @@ def expand(access: Access, key: str) -> list[str]:
     return found
 
 
-def effective_rp_filter(everywhere: str | int, interface: str | int) -> int:
-    """What the kernel really does on an interface: the larger of both settings."""
-    return max(int(everywhere), int(interface))
+#: Of these the larger one of ``all`` and the interface's own counts.
+_LARGER_COUNTS = (
+    "rp_filter", "arp_ignore", "arp_announce", "arp_filter", "log_martians", "send_redirects", "proxy_arp",
+    "accept_local", "route_localnet", "src_valid_mark",
+)  # fmt: skip
+
+
+def outvoted(access: Access, path: str, value: str, everywhere: str | None = None) -> str | None:
+    """What the kernel does on an interface instead of its own value, when ``all`` has a larger one that counts.
+
+    :param everywhere: what ``all`` will have; else what it has.
+    """
+    match = _CONF.fullmatch(path)
+    if match is None or match[1] != "ipv4" or match[2] in ("all", "default") or match[3] not in _LARGER_COUNTS:
+        return None
+    try:
+        path = os.path.join(access.proc, "sys/net/ipv4/conf/all", match[3])
+        other = everywhere or normal(access.read_file(path))
+        return other if int(other) > int(value) else None
+    except (KnobError, ValueError):
+        return None
 
 
 @register

@@ -355,6 +355,22 @@ def test_what_a_governor_forgets_comes_back(host: t.Any) -> None:
     assert machine.cpus.picture() == before
 
 
+@pytest.mark.parametrize("found", ["sched-util2", "Vendor_X", "", "<unsupported>", "a b", "../x"])
+def test_whatever_stands_where_the_governor_is_comes_back(tmp_path: pathlib.Path, found: str) -> None:
+    folder = tmp_path / "sys/devices/system/cpu/cpufreq" / "policy0"
+    folder.mkdir(parents=True)
+    files = {"scaling_driver": "acpi-cpufreq", "scaling_available_governors": "performance powersave"}
+    for name, text in {**files, "scaling_governor": found}.items():
+        (folder / name).write_text(text + "\n")
+    access = Access(proc=str(tmp_path / "proc"), sys=str(tmp_path / "sys"))
+    journal = Journal(str(tmp_path / "journal"), owner="run", surroundings=HERE)
+    options = {"strict": False, "stop_owners": False, "profile": None, "governor": "performance"}
+    CpuPower(access, options, journal).run(check_mode=False)
+    assert (folder / "scaling_governor").read_text() == "performance\n"
+    assert restore(journal, access).remaining == 0
+    assert (folder / "scaling_governor").read_text() == found + "\n"
+
+
 @pytest.mark.parametrize("force", [False, True])
 def test_a_cpu_that_is_offline_at_the_restore_waits_for_its_return(host: t.Any, force: bool) -> None:
     machine = host("intel_pstate")

@@ -267,8 +267,23 @@ def test_absent_parameters_tell_why(key, remedy):
 
 
 def test_the_larger_reverse_path_filter_counts():
-    assert sysctl.effective_rp_filter("1", "0") == 1
-    assert sysctl.effective_rp_filter(0, 2) == 2
+    kernel = FakeKernel()
+    make(kernel, "sysctl", "net.ipv4.conf.all.rp_filter").write("1")
+
+    def told(**values):
+        keys = {f"net.ipv4.conf.{name}.rp_filter": value for name, value in values.items()}
+        params = {"values": keys, "optional_values": {}, "force": False}
+        return settings.sysctl_outvoted(kernel, settings.sysctl_wishes(kernel, params))
+
+    found = told(eth1=0)
+    assert [row["code"] for row in found] == ["outvoted"]
+    assert "eth1/rp_filter is 0, and 1 counts there" in found[0]["evidence"]
+    assert "net.ipv4.conf.all.rp_filter" in found[0]["remedy"]
+    assert told(eth1=2) == []
+    assert told(eth1=0, all=0) == []
+    assert len(told(eth1=0, eth2=0, all=2)) == 2
+    assert told(default=0) == []
+    assert sysctl.outvoted(kernel, "net/ipv4/ip_forward", "0") is None
 
 
 def test_wildcards_and_precedence():
