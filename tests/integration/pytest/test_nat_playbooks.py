@@ -1,7 +1,7 @@
 # Copyright (c) 2026 fastpath.bench contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The playbooks nat_paths and impairment on a lab, with a real VPP."""
+"""The playbooks nat_paths, nat_capacity and impairment on a lab, with a real VPP."""
 
 from __future__ import annotations
 
@@ -80,6 +80,33 @@ def test_the_slow_path_is_dearer_and_each_flow_has_its_session(tmp_path: pathlib
 
 
 @pytest.mark.usefixtures("lab")
+def test_what_a_nat_holds_and_how_fast(tmp_path: pathlib.Path) -> None:
+    sizes = {"bench_nat_capacity_rates_pps": [5000], "bench_nat_capacity_duration_s": 2}
+    sizes.update(bench_nat_capacity_connections_s=2, bench_nat_capacity_table=4000, bench_nat_capacity_established=1000)
+    # a busy machine loses some at any rate
+    done = playbook("nat_capacity", bench_results_dir=str(tmp_path), bench_nat_capacity_loss_ratio=0.2, **sizes)
+    found = results(done, tmp_path, "nat_capacity")
+    vpp, kernel = found["datapaths"]
+    assert (vpp["datapath"], kernel["datapath"]) == ("vpp_nat44", "kernel_nat")
+    assert vpp["faults"] == kernel["faults"] == []
+    for row in (vpp, kernel):
+        assert 0 < row["establishment"]["steps"][0]["sessions"] <= 10_000
+        assert row["established"]["steps"][0]["sessions"] == 1000
+        assert row["connections"]["rate"] > 0
+        assert row["connections"]["sessions"] > 0
+        assert row["teardown"]["rate"] > 0
+        # one address has 64512 ports for one destination
+        assert row["ports"]["sessions"] <= 64_512
+    assert vpp["ports"]["drops"]["out_of_ports"] > 0
+    assert (vpp["table"]["sessions"], vpp["table"]["full"]) == (4000, 1.0)
+    assert vpp["table"]["drops"]["sessions_exceeded"] > 0
+    nodes = {node["node"] for node in vpp["nodes"]}
+    assert "nat44-ed-in2out-slowpath" in nodes
+    # where the limit is not the host's own to set, as in a lab of containers, it says so
+    assert kernel["table"]["skipped"] or kernel["table"]["sessions"] <= 4000
+
+
+@pytest.mark.usefixtures("lab")
 def test_loss_makes_tcp_collapse(tmp_path: pathlib.Path) -> None:
     sizes = {"bench_impairment_loss": [0, 0.02], "bench_impairment_delay_ms": [10], "bench_impairment_duration_s": 5}
     done = playbook("impairment", bench_results_dir=str(tmp_path), **sizes)
@@ -89,3 +116,8 @@ def test_loss_makes_tcp_collapse(tmp_path: pathlib.Path) -> None:
     assert whole["left_ratio"] == 1
     assert lossy["left_ratio"] < 0.5
     assert lossy["mathis_bps"] > 0
+    (page,) = tmp_path.glob("impairment-*/report.html")
+    drawn = page.read_text(encoding="utf-8")
+    # both points, and the curves of both models
+    assert "10 ms, 2 % lost" in drawn
+    assert drawn.count("stroke-dasharray") == 1

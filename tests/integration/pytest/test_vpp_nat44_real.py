@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 import time
@@ -42,11 +43,13 @@ class Router:
         config: list[dict[str, t.Any]] = [
             {"type": "af_packet", "host_interface": "eth1", "mac": MAC, "up": True, "addresses": ["10.0.0.1/8"]},
             {"type": "af_packet", "host_interface": "eth2", "up": True, "addresses": ["198.51.100.1/24"]},
+            {"type": "af_packet", "host_interface": "eth3", "up": True, "addresses": ["203.0.113.1/24"]},
             {"type": "loopback", "instance": 0, "up": True, "addresses": ["192.0.2.1/24"]},
         ]
         with PapiSession(self.process.api_socket, timeout_s=60) as session:
             interface_run.run(session, config, "merged")
         self.process.vppctl("ip neighbor host-eth2 198.51.100.2 02:00:00:00:00:99")
+        self.process.vppctl("ip neighbor host-eth3 203.0.113.2 02:00:00:00:00:99")
 
     def nat(self, state: str = "merged", **options: t.Any) -> dict[str, t.Any]:
         more = {name: options.pop(name) for name in ("reenable",) if name in options}
@@ -62,6 +65,19 @@ class Router:
         udp_flows.send(self.process.name, "eth1p", to_mac=MAC, **ends, flows=number, first=first)
         if settle:
             self.process.settle()
+
+    def source_of(self, target: str, flow: int) -> str | None:
+        """From which address a packet of a flow of 10.1.0.1 leaves to there, by VPP's trace; None when it does not."""
+        self.process.vppctl("clear trace")
+        self.process.vppctl("trace add af-packet-input 100")
+        ends = {"source": "10.1.0.1", "target": target}
+        udp_flows.send(self.process.name, "eth1p", to_mac=MAC, **ends, flows=1, first=flow)
+        self.process.settle()
+        for packet in self.process.vppctl("show trace max 100").split("Packet "):
+            told = re.findall(r"UDP: (\S+\.\S+) -> (\S+\.\S+)", packet)
+            if told and told[-1][1] == target and "-tx" in packet:
+                return str(told[-1][0])
+        return None
 
     def sessions(self, wanted: int, first: int = 0) -> dict[str, t.Any]:
         """Send the flows until all have their session; what a busy machine lost on the way is sent again."""
@@ -80,7 +96,7 @@ def process() -> t.Iterator[VppProcess]:
         pytest.skip(reason)
     vpp = VppProcess(workers=1, only=[f"{name}_plugin.so" for name in ("af_packet", "nat", "nat44_ei")])
     try:
-        for name in ("eth1", "eth2"):
+        for name in ("eth1", "eth2", "eth3"):
             vpp.add_veth(name)
         yield vpp
     finally:
@@ -135,6 +151,18 @@ def test_a_table_that_is_full_lets_no_other_session_in(router: Router) -> None:
     assert told["sessions"]["drops"]["sessions_exceeded"] >= 1
     assert told["sessions"]["full"] == 1.0
     assert "nat_table_nearly_full" in [one["code"] for one in told["findings"]]
+
+
+@pytest.mark.parametrize("mode", [nat44.ED.name, nat44.EI.name])
+def test_what_leaves_by_another_interface_is_not_translated(router: Router, mode: str) -> None:
+    router.nat(mode=mode, **ED)
+    assert router.source_of("198.51.100.2", flow=0) == "198.51.100.10"
+    # it comes in by the inside, and leaves by one that is no outside
+    assert router.source_of("203.0.113.2", flow=1) == "10.1.0.1"
+    assert router.nat("gathered", mode=mode)["sessions"]["total"] == 1
+    # one that knows a session by its inside end alone looks no further
+    translated = mode == nat44.EI.name
+    assert router.source_of("203.0.113.2", flow=0) == ("198.51.100.10" if translated else "10.1.0.1")
 
 
 @pytest.mark.parametrize("mode", [nat44.ED.name, nat44.EI.name])
