@@ -28,8 +28,8 @@ from ansible_collections.fastpath.bench.tests.support.vpp_process import find_vp
 
 BIN = pathlib.Path(sys.executable).parent
 LAB = "bench"
-PARTS = ["demo", "pairs", "vpp_recipe", "vpp_scale", "scale"]
-IN_LAB = {"demo", "pairs", "vpp_recipe"}
+PARTS = ["demo", "pairs", "vpp_recipe", "nat_ratio", "vpp_scale", "scale"]
+IN_LAB = {"demo", "pairs", "vpp_recipe", "nat_ratio"}
 
 
 def play(playbook: str, **variables: object) -> float:
@@ -95,6 +95,35 @@ def vpp_recipe(folder: pathlib.Path, count: int) -> dict[str, object]:
     }
 
 
+def nat_ratio(folder: pathlib.Path, count: int) -> dict[str, object]:
+    """How many times dearer a packet is that opens a session of VPP's NAT44, by clocks, in runs of nat_paths."""
+    reason = why_not(papi=False)
+    if reason is not None:
+        return {"skipped": reason}
+    ratios, rows = [], []
+    for number in range(count):
+        results = folder / f"nat{number}"
+        sizes = {"flows": 20_000, "duration_s": 3, "rounds": 3, "datapaths": ["vpp_nat44"]}
+        options = {f"bench_nat_paths_{name}": value for name, value in sizes.items()}
+        play("playbooks/nat_paths.yml", bench_results_dir=str(results), vpp_bin=find_vpp(), **options)
+        (file,) = results.glob("nat_paths-*/results.json")
+        (row,) = json.loads(file.read_text())["datapaths"]
+        rows.append({path: row[path]["clocks_nat"] for path in ("new", "established")})
+        ratios.append(row["clocks_ratio_nat"])
+        if row["faults"]:
+            return {"ratios": ratios, "faults": row["faults"]}
+    middle = statistics.median(ratios)
+    return {
+        "ratios": [round(ratio, 2) for ratio in ratios],
+        "clocks": rows,
+        "median": round(middle, 2),
+        "spread": round((max(ratios) - min(ratios)) / middle, 3),
+        "goal": "a median of at least 5, each within 10 % of it",
+        "furthest": round(max(abs(ratio / middle - 1) for ratio in ratios), 3),
+        "load": round(os.getloadavg()[0], 2),
+    }
+
+
 def vpp_scale() -> object:
     """256 interfaces by the modules, by a bare PAPI script, by vppcfg and by a loop of vppctl."""
     program = str(ROOT / "tests/bench/vpp_scale.py")
@@ -130,6 +159,8 @@ def main() -> None:
                 result["pairs"] = pairs(folder, options.pairs)
             if "vpp_recipe" in wanted:
                 result["vpp_recipe"] = vpp_recipe(folder, options.pairs)
+            if "nat_ratio" in wanted:
+                result["nat_ratio"] = nat_ratio(folder, options.pairs)
         finally:
             if IN_LAB & set(wanted):
                 play("playbooks/lab_down.yml")

@@ -149,15 +149,17 @@ def _full(steps: t.Sequence[Step], good: t.Sequence[Step]) -> Row | None:
     those = [one for one in steps if one in good]
     if not those:
         return {"skipped": next((one["skipped"] for one in steps if one.get("skipped")), None)} if steps else None
-    reached = [one["sessions"] for one in those]
+    # the question for the receiver's count is a session too
+    reached = [one["total"] for one in those]
     return {
         "skipped": None,
         "limit": those[0]["limit"],
         "offered": _median(one["record"]["counts"]["forward"]["sent_packets"] for one in those),
         "passed": _median(one["record"]["counts"]["forward"]["received_packets"] for one in those),
-        "sessions": _median(reached),
-        "sessions_least": min(reached),
-        "sessions_most": max(reached),
+        "sessions": _median(one["sessions"] for one in those),
+        "total": _median(reached),
+        "total_least": min(reached),
+        "total_most": max(reached),
         "full": _median(one.get("full") for one in those),
         "drops": _drops(those),
     }

@@ -98,7 +98,7 @@ def test_what_a_nat_holds_and_how_fast(tmp_path: pathlib.Path) -> None:
         # one address has 64512 ports for one destination
         assert row["ports"]["sessions"] <= 64_512
     assert vpp["ports"]["drops"]["out_of_ports"] > 0
-    assert (vpp["table"]["sessions"], vpp["table"]["full"]) == (4000, 1.0)
+    assert (vpp["table"]["total"], vpp["table"]["full"]) == (4000, 1.0)
     assert vpp["table"]["drops"]["sessions_exceeded"] > 0
     nodes = {node["node"] for node in vpp["nodes"]}
     assert "nat44-ed-in2out-slowpath" in nodes

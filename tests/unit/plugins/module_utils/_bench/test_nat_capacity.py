@@ -38,7 +38,15 @@ def step(
         "metrics": {name: {"value": value} for name, value in values.items()},
     }
     one = {"datapath": "vpp_nat44", "round": 1, "what": what, "rate_pps": rate, "record": record, "nodes": NODES}
-    one.update(sessions_before=0, sessions=sessions, drops_before=NO_DROPS, drops=NO_DROPS, limit=None, skipped=None)
+    one.update(
+        sessions_before=0,
+        sessions=sessions,
+        total=sessions,
+        drops_before=NO_DROPS,
+        drops=NO_DROPS,
+        limit=None,
+        skipped=None,
+    )
     one.update(clearing={"command_s": 0.01, "proven_s": 0.03, "tries": 1}, cleared=sessions, full=None)
     return {**one, **more}
 
@@ -101,7 +109,7 @@ def test_how_fast_sessions_go() -> None:
 def test_a_table_that_is_full() -> None:
     drops = {"out_of_ports": 3, "sessions_exceeded": 2500}
     told = row(step("table", 1000, 12_500, 10_000, 10_000, limit=10_000, drops_before={"out_of_ports": 3}, drops=drops))
-    assert told["table"]["sessions"] == 10_000
+    assert (told["table"]["sessions"], told["table"]["total_least"], told["table"]["total_most"]) == (10_000,) * 3
     assert told["table"]["drops"] == {"out_of_ports": 0, "sessions_exceeded": 2500}
     # the kernel takes the new one and forgets an old one
     told = row(step("table", 1000, 12_500, 12_500, 10_000, limit=10_000))
