@@ -105,7 +105,7 @@ def nat_ratio(folder: pathlib.Path, count: int) -> dict[str, object]:
         results = folder / f"nat{number}"
         sizes = {"flows": 20_000, "duration_s": 3, "rounds": 3, "datapaths": ["vpp_nat44"]}
         options = {f"bench_nat_paths_{name}": value for name, value in sizes.items()}
-        play("playbooks/nat_paths.yml", bench_results_dir=str(results), vpp_bin=find_vpp(), **options)
+        play("playbooks/nat_paths.yml", bench_results_dir=str(results), **options)
         (file,) = results.glob("nat_paths-*/results.json")
         (row,) = json.loads(file.read_text())["datapaths"]
         rows.append({path: row[path]["clocks_nat"] for path in ("new", "established")})
