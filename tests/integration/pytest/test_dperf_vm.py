@@ -25,7 +25,7 @@ from ansible_collections.fastpath.bench.tests.integration.pytest.test_lab_vm imp
 
 PROGRAM = os.environ.get("DPERF_BIN", "")
 #: Software emulation of a program that polls.
-LIMIT_S = 1500
+LIMIT_S = 3600
 CPS = 200
 
 pytestmark = [
@@ -94,6 +94,32 @@ def role(name: str, entry: str = "main") -> dict[str, t.Any]:
     return {"ansible.builtin.include_role": {"name": f"fastpath.bench.{name}", "tasks_from": entry}}
 
 
+#: The server goes away in the middle of the client's steady part.
+GO_AWAY = (
+    "cd /run/fastpath-bench/dperf;"
+    " for _ in $(seq 600); do grep -Eq 'synRx +[1-9]' server.out 2>/dev/null && break; sleep 0.5; done;"
+    " sleep 12; kill -KILL $(sed -E 's/.*\"pid\": ([0-9]+)\\}.*/\\1/' server.pid)"
+)
+
+
+def served(
+    name: str,
+    common: dict[str, t.Any],
+    client: dict[str, t.Any],
+    server: dict[str, t.Any],
+    beside: t.Sequence[t.Any] = (),
+) -> list[dict[str, t.Any]]:
+    """A trial with its server; what both said is in ``<name>_client`` and ``<name>_server``."""
+    instances = {"instances": [{"name": name, **common}]}
+    return [
+        {"fastpath.bench.dperf_server": {**instances, **server, "listen_s": 300, "lifetime_s": 900}},
+        *beside,
+        {"fastpath.bench.dperf_run": {**client, "trials": [{"id": name, **common}], "time_limit_s": 300},
+         "register": f"{name}_client"},
+        {"fastpath.bench.dperf_server": {"state": "stopped", **instances}, "register": f"{name}_server"},
+    ]  # fmt: skip
+
+
 def test_dperf_between_two_cards(lab: MachineLab, tmp_path: pathlib.Path) -> None:
     management, client, server = (
         re.findall(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", line)[-1] for line in lab.ssh(CARDS).split()
@@ -125,15 +151,17 @@ def test_dperf_between_two_cards(lab: MachineLab, tmp_path: pathlib.Path) -> Non
                 *copies,
                 role("host_prep"),
                 role("dperf"),
-                {"fastpath.bench.dperf_server": {**ends["server"], "instances": [{"name": "one", **common}],
-                                                 "listen_s": 300, "lifetime_s": 900}},
-                {"fastpath.bench.dperf_run": {**ends["client"], "trials": [{"id": "one", **common}],
-                                              "time_limit_s": 300}, "register": "client"},
-                {"fastpath.bench.dperf_server": {"state": "stopped", "instances": [{"name": "one", **common}]},
-                 "register": "server"},
-                {"ansible.builtin.copy": {"content": "{{ {'client': client, 'server': server} | to_json }}",
+                *served("one", common, ends["client"], ends["server"]),
+                *served("away", common, ends["client"], ends["server"], [{"ansible.builtin.shell": GO_AWAY,
+                                                                         "async": 600, "poll": 0}]),
+                *served("list", common, ends["client"], {**ends["server"], "instances": [
+                    {"name": "list", **common, "clients_seen": [{"start": "10.9.0.77"}]}]}),
+                {"ansible.builtin.copy": {"content": "{{ told | to_json }}",
                                           "dest": str(tmp_path / "told.json"), "mode": "0600"},
-                 "delegate_to": "localhost", "vars": {"ansible_connection": "local"}},
+                 "delegate_to": "localhost",
+                 "vars": {"ansible_connection": "local", "told": {
+                     name: {end: f"{{{{ {name}_{end} }}}}" for end in ("client", "server")}
+                     for name in ("one", "away", "list")}}},
             ],
             host_prep_hugepages=[{"size": "2M", "count": 2500}],
             host_prep_mounts=[{"path": "/mnt/huge", "size": "2M"}],
@@ -143,12 +171,15 @@ def test_dperf_between_two_cards(lab: MachineLab, tmp_path: pathlib.Path) -> Non
             dperf_cpus="0",
         )  # fmt: skip
         told = json.loads((tmp_path / "told.json").read_text())
-        record = told["client"]["trials"][0]
+        record = told["one"]["client"]["trials"][0]
         assert record["status"] == "ok", record["reason"]
         rate = record["metrics"]["connection_rate_forward"]["value"]
         assert rate == pytest.approx(CPS, rel=0.1), record["reading"]
         assert any(line.startswith("closed_loop") for line in record["reading"])
-        assert told["server"]["reports"]["one"]["status"] == "ok"
+        assert told["one"]["server"]["reports"]["one"]["status"] == "ok"
+        for name, code in (("away", "server_gone"), ("list", "server_not_listening")):
+            failed = told[name]["client"]["trials"][0]
+            assert (failed["status"], failed["code"]) == ("failed", code), failed["reading"]
         held = lab.ssh("cat /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
         assert held.strip() == "2500"
     finally:

@@ -468,7 +468,7 @@ def test_pages_that_arguments_reserve(args: str, pages: dict[int, int]) -> None:
 
 
 def test_fewer_pages_than_the_kernel_was_started_with(machine: Machine) -> None:
-    """Field cases I5 and I18: the count is looked at after the restart."""
+    """Field case I18: the count is looked at after the restart."""
     args = ["hugepagesz=1G", "hugepages=4"]
     assert not [row for row in host_prep.findings(machine, params(kernel_args=args), []) if row["severity"] == "error"]
     machine._put("proc/cmdline", "quiet hugepagesz=1G hugepages=4")
