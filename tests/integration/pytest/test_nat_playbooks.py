@@ -121,3 +121,16 @@ def test_loss_makes_tcp_collapse(tmp_path: pathlib.Path) -> None:
     # both points, and the curves of both models
     assert "10 ms, 2 % lost" in drawn
     assert drawn.count("stroke-dasharray") == 1
+
+
+@pytest.mark.usefixtures("lab")
+def test_the_kernels_emulator_where_there_is_one(tmp_path: pathlib.Path) -> None:
+    sizes = {"bench_impairment_loss": [0.02], "bench_impairment_delay_ms": [10], "bench_impairment_duration_s": 3}
+    sizes["bench_impairment_simulator"] = "netem"
+    found = results(playbook("impairment", bench_results_dir=str(tmp_path), **sizes), tmp_path, "impairment")
+    (point,) = found["points"]
+    if point["status"] == "skipped":
+        assert "this kernel has no network emulator" in point["reason"]
+    else:
+        assert point["rtt_min_ms"] > 10
+        assert point["simulated"]["loss_ratio"] == pytest.approx(0.02, rel=0.01)

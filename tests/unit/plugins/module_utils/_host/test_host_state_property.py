@@ -273,7 +273,7 @@ def test_every_kind_is_in_the_property() -> None:
     beyond = {"sysfs", "proc"}  # single files without habits of their own: tested with trees
     beyond.add("link.xsk_program")  # can only be taken off, which is not put back
     # Of a kernel that has ESP: test_ipsec_vm; of a machine's memory, devices and command line: test_host_prep.
-    beyond |= {cls.kind for cls in KINDS if cls.kind.startswith(("ipsec.", "huge", "pci.", "kernel."))}
+    beyond |= {cls.kind for cls in KINDS if cls.kind.startswith(("ipsec.", "huge", "pci.", "kernel.", "qdisc."))}
     # Those of CPUs have a property of their own, test_cpu_power_property.
     beyond |= {cls.kind for cls in KINDS if cls.kind.startswith(("cpu", "uncore.", "service."))}
     assert [cls.kind for cls in KINDS if cls.kind not in beyond and cls.kind not in text and cls.kind != "route"] == []
