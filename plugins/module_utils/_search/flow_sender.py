@@ -34,6 +34,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._traffic.flow_run i
 _GRACE_S = 0.002
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 _ANSWER_LIMIT = 65536
+_AT_LEAST_FRAMES = 4 * flows.BATCH
 
 
 class FlowSender:
@@ -71,7 +72,9 @@ class FlowSender:
         for number, part in enumerate(streams):
             own = pairs[number * settings.flows : (number + 1) * settings.flows]
             data = flows.frames(way.macs, own, (settings.server, settings.port), part.payload_bytes(4))
-            one = flows.Sender(way.device, data, len(data) // len(own))
+            # a system call takes frames that lie one behind the other, so there must be more than one
+            copies = -(-_AT_LEAST_FRAMES // len(own))
+            one = flows.Sender(way.device, data * copies, len(data) // len(own))
             self._open.callback(one.close)
             made.append(one)
         return made
