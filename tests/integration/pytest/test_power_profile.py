@@ -37,7 +37,7 @@ def bmc(tmp_path):
         made.stop()
 
 
-def play(bmc, *steps, arguments=(), timeout=300):
+def play(bmc, *steps, arguments=(), timeout=300, between=None):
     """Run the role once for each step (an entry point and variables); its output, and what each step told."""
     told = bmc.folder / "told"
     told.unlink(missing_ok=True)
@@ -59,6 +59,8 @@ def play(bmc, *steps, arguments=(), timeout=300):
                 "check_mode": False,
             },
         ]
+    if between is not None:
+        tasks.insert(2, between)
     variables = bmc.folder / "variables.json"
     variables.write_text(json.dumps(bmc.variables()))
     book = bmc.folder / "play.yml"
@@ -205,6 +207,27 @@ def test_a_bmc_that_goes_away_in_the_middle(bmc):
     assert done.returncode == 0, done.output
     assert {**bmc.read("current"), **bmc.read("pending")} == ATTRIBUTES
     assert not record.exists()
+
+
+def test_a_firmware_that_someone_else_changes_does_not_hold_any_more(bmc):
+    variables = {"power_profile_name": "static_high", "power_profile_bmc_reset": True}
+    bmc.write("current", {**ATTRIBUTES, **STATIC})
+    done = play(bmc, ("main", variables), ("verify", variables))
+    assert done.returncode == 0, done.output
+    assert [told["effective"] for told in done.told] == [True, True]
+
+    change = {
+        "name": "Someone else",
+        "ansible.builtin.copy": {
+            "content": json.dumps({**ATTRIBUTES, **STATIC, "PowerRegulator": "OsControl"}),
+            "dest": str(bmc.folder / "current.json"),
+            "mode": "0600",
+        },
+    }
+    done = play(bmc, ("main", variables), ("verify", variables), between=change)
+    assert done.returncode == 0, done.output
+    assert [told["effective"] for told in done.told] == [True, False]
+    assert done.told[1]["reason"] == "bmc: someone else changed PowerRegulator since it was set"
 
 
 def test_an_emulator_is_told_from_a_server(bmc):

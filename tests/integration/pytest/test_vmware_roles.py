@@ -71,6 +71,8 @@ finish(changed=True)
 POLICY = """
 module, state, finish = start(esxi_hostname={}, policy={})
 before, policy = state["policy"], module.params["policy"]
+# after the first look of a play someone else sets another one
+state["policy"] = state.pop("overwritten", state["policy"])
 if not module.check_mode and not state.get("keeps"):
     state["policy"] = policy
 finish(changed=before != policy, result={"esx1": {"previous_state": before, "current_state": policy}})
@@ -210,6 +212,16 @@ def test_the_hypervisors_policy_is_set_recorded_and_put_back(vcenter):
     done = vcenter.play((POWER, "main"), power_profile_name="static_high")
     assert done.told[1]["effective"] is False
     assert "esx1 has power policy balanced, not high-performance" in done.told[1]["reason"]
+
+
+def test_a_policy_that_someone_else_set_while_it_was_measured_does_not_hold(vcenter):
+    assert vcenter.play((POWER, "main"), (POWER, "verify"), power_profile_name="static_high").told[1]["effective"] is True
+    # the policy is asked for, and is not what stays
+    vcenter.write(policy="high-performance", overwritten="low-power")
+    done = vcenter.play((POWER, "main"), (POWER, "verify"), power_profile_name="static_high")
+    assert done.returncode == 0, done.output
+    assert done.told[1]["effective"] is False
+    assert done.told[1]["reason"] == "hypervisor: someone else set power policy low-power since"
 
 
 def test_a_policy_that_someone_else_set_is_told_and_left(vcenter):
