@@ -76,7 +76,8 @@ class Gateways(test_lab_vm.MachineLab):
         **more: t.Any,
     ) -> subprocess.CompletedProcess[str]:
         """Both gateways in one play."""
-        variables = {"ipsec_gateways": GATEWAYS, "topology_interfaces": OWN, **more}
+        # a limit, and no wait: emulated machines take their time
+        variables = {"ipsec_gateways": GATEWAYS, "topology_interfaces": OWN, "ipsec_up_limit_s": 240, **more}
         play = {"hosts": "gwa,gwb", "gather_facts": False, "vars": variables, "tasks": tasks}
         book, inventory = folder / "play.yml", folder / "hosts.yml"
         book.write_text(json.dumps([play]))
@@ -102,8 +103,9 @@ class Gateways(test_lab_vm.MachineLab):
         return done.stdout
 
     def module(self, host: str, name: str, **arguments: t.Any) -> dict[str, t.Any]:
-        printed = self.ansible(host, "-m", f"fastpath.bench.{name}", "-a", json.dumps(arguments)).stdout
-        result: dict[str, t.Any] = json.loads(printed.split("=>", 1)[1])
+        argv = self.ansible_command(host, "-m", f"fastpath.bench.{name}", "-a", json.dumps(arguments))
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=ENV)
+        result: dict[str, t.Any] = json.loads(done.stdout.split("=>", 1)[1])
         return result
 
     def sas(self, host: str) -> dict[str, dict[str, t.Any]]:
@@ -262,13 +264,18 @@ def test_flows_spread_over_the_tunnels(lab: Gateways, tmp_path: pathlib.Path) ->
 def test_new_keys_during_traffic_lose_no_run(lab: Gateways, tmp_path: pathlib.Path) -> None:
     lab.need(tmp_path, **FOUR)
     old = {row["spi_out"] for row in lab.sas("gwa").values()}
-    flows = lab.traffic(12, 8)
-    time.sleep(2)
-    for number in range(1, 5):
-        assert "completed" in lab.ssh(f"swanctl --rekey --child fastpath-{number}", "gwa")
-    told = json.loads(flows.communicate(timeout=60)[0])
+    rekey = "sleep 1; for n in 1 2 3 4; do swanctl --rekey --child fastpath-$n; done"
+    for seconds in (12, 40, 120):
+        flows = lab.traffic(seconds, 8)
+        assert lab.ssh(rekey, "gwa").count("completed") == 4
+        in_time = flows.poll() is None
+        told = json.loads(flows.communicate(timeout=seconds + 60)[0])
+        if in_time:
+            break  # else the machine was too slow for so little traffic
+    assert in_time
     assert "error" not in told, told["error"]
-    assert told["end"]["sum_received"]["seconds"] > 11
+    assert told["end"]["sum_received"]["seconds"] > seconds - 1
+    # a second without a byte would be keys that one end had and the other had not
     assert all(one["sum"]["bytes"] > 0 for one in told["intervals"])
     assert not old & {row["spi_out"] for row in lab.sas("gwa").values()}
 
@@ -276,12 +283,12 @@ def test_new_keys_during_traffic_lose_no_run(lab: Gateways, tmp_path: pathlib.Pa
 def test_a_peer_that_restarts_gets_its_tunnels_back(lab: Gateways, tmp_path: pathlib.Path) -> None:
     """In good order, and killed: then the other end has to notice by itself."""
     lab.need(tmp_path, ipsec_dpd_delay_s=3, **FOUR)
-    asked = {"state": "installed", "esp": ["aes128gcm16"], "time_limit_s": 90}
+    asked = {"state": "installed", "esp": ["aes128gcm16"], "time_limit_s": 240}
     asked["expected"] = [{"name": f"fastpath-{number}", "if_id": 41 + number} for number in range(1, 5)]
     for how in ("systemctl restart strongswan", "pkill -KILL -x charon-systemd; systemctl restart strongswan"):
         lab.ssh(how, "gwb")
         assert "msg" not in lab.module("gwb", "ipsec_sa", **asked)
-        wait_until(lab.carries, 30)
+        wait_until(lab.carries, 120)
         # IKE does not go through the tunnel
         assert {row["local"] for row in lab.sas("gwa").values()} == {"10.73.9.1"}
 
@@ -318,7 +325,7 @@ def test_a_daemon_that_hangs_is_late_or_gone_ends_in_time(lab: Gateways, tmp_pat
     finally:
         lab.ssh("systemd-run --on-active=4 systemctl start strongswan", "gwa")
     # it is not there yet
-    assert "sas" in lab.module("gwa", "ipsec_sa", wait_s=60)
+    assert "sas" in lab.module("gwa", "ipsec_sa", wait_s=120)
 
 
 def test_a_wrong_secret_and_a_peer_that_is_away_are_told_in_the_daemons_words(
