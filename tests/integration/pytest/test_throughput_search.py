@@ -33,8 +33,8 @@ pytestmark = [
 
 
 class Lab:
-    def __init__(self, folder: pathlib.Path) -> None:
-        self.name = f"ndr{os.getpid()}"
+    def __init__(self, folder: pathlib.Path, name: str = "ndr") -> None:
+        self.name = f"{name}{os.getpid()}"
         self.folder = folder
         self.environment = {
             **os.environ,
