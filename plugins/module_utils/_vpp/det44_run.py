@@ -35,8 +35,10 @@ from ansible_collections.fastpath.bench.plugins.module_utils._vpp.reconcile impo
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp.session import Call, Session
 
 STATES = ("merged", "replaced", "deleted", "gathered", "cleared", "closed")
-_STATES_OF_SESSIONS = ("unknown", "udp_active", "tcp_syn_sent", "tcp_established", "tcp_fin_wait", "tcp_close_wait")
-_STATES_OF_SESSIONS += ("tcp_closing", "tcp_last_ack", "tcp_closed", "icmp_active")
+_STATES_OF_SESSIONS = (
+    *("unknown", "udp_active", "tcp_syn_sent", "tcp_established", "tcp_fin_wait", "tcp_close_wait"),
+    *("tcp_closing", "tcp_last_ack", "tcp_closed", "icmp_active"),
+)
 _CLEAR_TRIES, _SETTLE_S = 5, 0.1
 _NEARLY_FULL = 0.9
 

@@ -103,8 +103,8 @@ def _title(row: Row) -> str:
 
 
 def _table(rows: t.Sequence[Row]) -> Markup:
-    heads = ("delay", "lost", "round trip", "goodput", "of the one without loss", "Mathis", "measured to Mathis")
-    heads += ("CUBIC", "retransmits", "")
+    heads = [*("delay", "lost", "round trip", "goodput", "of the one without loss"), *("Mathis", "measured to Mathis")]
+    heads += ["CUBIC", "retransmits", ""]
     return tag(
         "table",
         tag("thead", tag("tr", [tag("th", text) for text in heads])),
