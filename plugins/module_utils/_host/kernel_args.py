@@ -143,17 +143,27 @@ class KernelArgs(Knob):
         if self.key == GRUBBY:
             self._grubby(value)
             return
+        before = self.access.read_file(self.key) if os.path.exists(self.key) else None
+        text = f'{_HEAD}GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT {value}"\n'
+        self._put(None if value is ABSENT else text)
         try:
-            if value is ABSENT:
-                os.unlink(self.key)
+            self.access.change(["update-grub"], where="GRUB")
+        except BenchError:
+            # a later run of it by somebody else must not bring what failed here
+            self._put(before)
+            raise
+
+    def _put(self, text: str | None) -> None:
+        try:
+            if text is None:
+                if os.path.exists(self.key):
+                    os.unlink(self.key)
             else:
                 os.makedirs(os.path.dirname(self.key), exist_ok=True)
-                line = f'{_HEAD}GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT {value}"\n'
                 # a machine that starts with half of it would not have what it had
-                files.replace_file(self.key, line.encode())
+                files.replace_file(self.key, text.encode())
         except OSError as error:
             raise file_error(error, self.key) from error
-        self.access.change(["update-grub"], where="GRUB")
 
     def _grubby(self, value: str) -> None:
         old, new = shlex.split(self.read()), shlex.split(value)

@@ -336,6 +336,16 @@ def test_a_drop_in_of_grub(machine: Machine) -> None:
     assert machine.calls[-1] == ["update-grub"]
 
 
+def test_a_drop_in_that_grub_does_not_take_leaves_nothing(machine: Machine) -> None:
+    folder = machine.root / "etc/default/grub.d"
+    folder.parent.mkdir(parents=True)
+    knob = kernel_args.KernelArgs(machine, str(folder / kernel_args.FILE_NAME))
+    machine.tools = set()
+    with pytest.raises(BenchError, match="update-grub"):
+        reconcile([Wish(knob, ["hugepages=4"])], journal(machine))
+    assert knob.read() is ABSENT
+
+
 def test_an_unknown_way_to_start_is_said(machine: Machine) -> None:
     with pytest.raises(BenchError, match="by hand"):
         kernel_args.way(machine, str(machine.root / "etc/default/grub.d"))
