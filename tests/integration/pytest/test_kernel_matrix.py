@@ -33,7 +33,7 @@ def run(playbook, *arguments, before=(), **variables):
         [*before, PLAYBOOK, "-i", INVENTORY, *arguments, ROOT / "playbooks" / playbook,
          "-e", json.dumps({"lab_name": LAB, **variables})],
         cwd=ROOT, env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}, capture_output=True, text=True,
-        timeout=1800, check=False,
+        timeout=7200, check=False,  # a machine that is busy takes much longer than one that is not
     )  # fmt: skip
 
 
