@@ -38,8 +38,8 @@ def plan(tmp_path, axes, **changes):
 
 def test_everything_shipped_is_all_right(tmp_path):
     datapaths = list(SHIPPED["datapaths"])
-    flows = [name for name, profile in SHIPPED["traffic"].items() if profile["generator"] == "flow"]
-    # flows come from the client alone
+    flows = [name for name, profile in SHIPPED["traffic"].items() if profile["generator"] in ("flow", "connections")]
+    # these come from the client alone
     assert plan(tmp_path, {"datapath": datapaths, "traffic": flows, "direction": ["forward"]}).trials
     others = [name for name in SHIPPED["traffic"] if name not in flows]
     assert plan(tmp_path, {"datapath": datapaths, "traffic": others}).trials
