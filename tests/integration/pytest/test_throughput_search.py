@@ -156,6 +156,11 @@ def test_the_playbook_ndr(lab: Lab) -> None:
         assert all(at["mean_ms"] > 0 for at in search["result"]["latency"])
         assert search["result"]["validation"]["trial_duration_s"] == 2
     assert document["searches"][1]["result"]["report"]["traffic_profile"]["frames"]["mean_bytes"] == 791
-    assert "50.0 % of 64 bytes" in (folder / "report.md").read_text(encoding="utf-8")
+    report = (folder / "report.md").read_text(encoding="utf-8")
+    assert "1 (50.0 %) of 64 bytes" in report
+    # RFC 9971: a report has the device's configuration, and where a trial differs from that of RFC 2544
+    assert "Unlike the trials of RFC 2544" in report
+    assert document["devices"]["dut"]["kernel"]["release"] in report
+    assert document["devices"]["dut"]["state"]["sysctls"]
     assert lab.shell("dut", "sysctl -n net.ipv4.ip_forward; ip -br address") == before
     assert "fastpath-sink" not in lab.shell("server", "ps -e -o comm")
