@@ -378,7 +378,7 @@ def verdict(profile: str, backends: t.Mapping[str, t.Mapping[str, t.Any]], host:
     effective = False if False in states else None if None in states or emulated else True
     reasons = [f"{name}: {result['reason']}" for name, result in used.items() if result.get("reason")]
     if emulated and effective is None:
-        reasons.append(f"{host} has an emulated BMC ({emulated}), which sets no CPU: what reads back is no proof")
+        reasons.append(f"an emulated BMC ({emulated}), which sets no CPU: what reads back is no proof")
     reasons += [f"{name}: {why}" for name, why in lacking.items()]
     return Verdict(profile, wanted, found, effective, "; ".join(reasons) or None, emulated=emulated)
 
