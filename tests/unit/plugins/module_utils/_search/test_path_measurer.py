@@ -43,6 +43,9 @@ hidden = int(os.environ.get("FAKE_HIDDEN", "1"))
 lost = 0 if calibration else int(os.environ.get("FAKE_LOST", "0"))
 if os.environ.get("FAKE_FAILS") and not calibration:
     print("write failed: Network is unreachable", file=sys.stderr); sys.exit(1)
+if os.environ.get("FAKE_HANGS") and not calibration:
+    import pathlib, time
+    pathlib.Path(os.environ["FAKE_HANGS"]).write_text(str(os.getpid())); time.sleep(60)
 out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 out.connect((given["-c"], port))
 for number in range(count + hidden - lost):
@@ -65,12 +68,18 @@ Make = t.Callable[..., PathMeasurer]
 
 
 @pytest.fixture
-def make(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> t.Iterator[Make]:
+def iperf2(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> t.Iterator[None]:
     program = tmp_path / "iperf"
     program.write_text(PROGRAM.format(python=sys.executable), encoding="utf-8")
     program.chmod(0o755)
     monkeypatch.setitem(iperf.PROGRAMS, "iperf2", str(program))
     iperf.probe.cache_clear()
+    yield
+    iperf.probe.cache_clear()
+
+
+@pytest.fixture
+def make(iperf2: None) -> t.Iterator[Make]:
     counting = sink.Sink(sink.Settings(bind_addresses=(LOOPBACK,)))
     ended = threading.Event()
     wake, end = os.pipe()
@@ -93,7 +102,6 @@ def make(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> t.Iterator[
     counting.close()
     os.close(wake)
     os.close(end)
-    iperf.probe.cache_clear()
 
 
 def test_what_the_report_leaves_out_is_counted(make: Make) -> None:
@@ -277,3 +285,24 @@ def test_a_source_that_is_not_there(make: Make, other_end: source.Source) -> Non
     seen = make("64", back).measure(100, 0.2)
     assert seen.error is not None
     assert seen.error[0] == "source_silent"
+
+
+def test_a_source_that_is_ended_takes_what_it_sends_with_it(
+    iperf2: None, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = tmp_path / "pid"
+    monkeypatch.setenv("FAKE_HANGS", str(note))
+    service = source.Service(bind_address=LOOPBACK, lifetime_s=60.0, directory=str(tmp_path / "run"))
+    port = source.ensure_present(service)["port"]
+    assert source.ensure_present(service) == {"changed": False, "port": port}
+    back = Way("reverse", source.RemoteSender(Settings(LOOPBACK, 9, parse_frames("64")), "iperf2", (LOOPBACK, port)),
+               sink.LocalSink(LOOPBACK))  # fmt: skip
+    back.sender.prepare()
+    with back.sender.sending(100, 60.0):
+        deadline = time.monotonic() + 20
+        while not (note.exists() and note.read_text()) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert source.ensure_absent(service)["changed"]
+    assert not os.path.exists(f"/proc/{note.read_text()}")
+    assert not source.ensure_absent(service)["changed"]
+    back.sink.close()
