@@ -106,7 +106,17 @@ def running(unit: str | None) -> bool | None:
 
 def log_tail(unit: str, log_file: str | None) -> str:
     """The last that VPP said, for the message: its standard error is in the journal, the rest in its own log."""
-    lines = _run(["journalctl", "--no-pager", "--output=cat", f"--lines={_LOG_LINES}", f"--unit={unit}"]).splitlines()
+    # Of this start first: what an earlier one said at its end is no reason of now.
+    start = _run(["systemctl", "show", unit, "--property=InvocationID", "--value"]).strip()
+    matches = [[f"_SYSTEMD_INVOCATION_ID={start}"]] if start else []
+    lines: list[str] = []
+    for match in [*matches, [f"--unit={unit}"]]:
+        lines = (
+            lines
+            or _run(
+                ["journalctl", "--quiet", "--no-pager", "--output=cat", f"--lines={_LOG_LINES}", *match]
+            ).splitlines()
+        )
     if log_file and os.path.exists(log_file):
         with open(log_file, encoding="utf-8", errors="replace") as stream:
             lines += stream.read()[-4000:].splitlines()[-_LOG_LINES:]

@@ -223,7 +223,7 @@ class Result:
             "program": self.program,
             "restart_needed": self.restart_needed,
             "restart_reason": self.restart_reason,
-            "papi": importlib.util.find_spec("vpp_papi") is not None,
+            "papi": _has_papi(),
             "findings": self.findings,
             "diff": {
                 "before": self.before,
@@ -232,6 +232,12 @@ class Result:
                 "after_header": self.path,
             },
         }
+
+
+def _has_papi() -> bool:
+    """Whether this Python can import it. A folder without a file, as a removed package leaves it, is found and is none."""
+    spec = importlib.util.find_spec("vpp_papi")
+    return spec is not None and spec.origin is not None
 
 
 def _restart(running: Running | None, path: str, before: str | None, after: str, check_mode: bool) -> str | None:

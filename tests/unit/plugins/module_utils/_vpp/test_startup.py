@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import os
 import pathlib
+import sys
 
 import pytest
 from hypothesis import given
@@ -366,6 +368,18 @@ def test_a_file_that_was_not_there_is_taken_away_again(tmp_path, program):
     startup_host.ensure(wish, conf, vpp_bin=program, kept=kept)
     startup_host.restore(conf, kept=kept)
     assert not os.path.exists(conf)
+
+
+def test_a_folder_that_a_removed_package_left_is_no_papi(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "vpp_papi", raising=False)
+    assert not startup_host._has_papi()
+    (tmp_path / "vpp_papi" / "__pycache__").mkdir(parents=True)
+    importlib.invalidate_caches()
+    assert not startup_host._has_papi()
+    (tmp_path / "vpp_papi" / "__init__.py").write_text("")
+    importlib.invalidate_caches()
+    assert startup_host._has_papi()
 
 
 def test_an_older_process_needs_a_restart_and_a_younger_does_not(tmp_path):
