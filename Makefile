@@ -3,7 +3,7 @@
 #   make demo       set up, build the lab, measure the demo's matrix, report
 #   make test       set up, run the fast tests (unit tests, and tests in network namespaces and lab hosts)
 #   make test-vpp   tests that need a VPP binary (VPP_BIN, PATH, /opt/vpp/bin); without one they are skipped by name
-#   make test-vm    tests in emulated machines
+#   make test-vm    tests in emulated machines; a part of them: make test-vm VM_TESTS=tests/integration/pytest/test_ipsec_vm.py
 #   make test-all   all of them, Molecule and ansible-test sanity included
 #   make lint       ruff, mypy, ansible-lint, ansible-test sanity
 #   make bench      the project's own benchmarks, written to results/bench.json
@@ -24,6 +24,7 @@ AS_ROOT := $(SUDO) env PATH="$(BIN):$$PATH" ANSIBLE_CONFIG=$(CURDIR)/ansible.cfg
 PYTEST := $(AS_ROOT) $(BIN)/python -m pytest
 ANSIBLE := $(AS_ROOT) $(BIN)/ansible-playbook
 DEMO_ARGS ?=
+VM_TESTS ?= tests/unit tests/integration
 
 .PHONY: help setup system demo test test-vpp test-vm test-all molecule lint lint-python lint-ansible sanity bench clean
 
@@ -56,7 +57,7 @@ test-vpp: setup
 
 test-vm: setup
 	@scripts/system-packages vm
-	$(PYTEST) tests/unit tests/integration -m vm -q -rs
+	$(PYTEST) $(VM_TESTS) -m vm -q -rs
 
 # each scenario by `molecule test -s NAME`; one that this machine cannot run is skipped with the reason
 molecule: setup
