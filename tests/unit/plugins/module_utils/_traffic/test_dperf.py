@@ -57,6 +57,8 @@ LOADS = {
     "udp": load("concurrent", protocol="udp", concurrent=50, keepalive_us=10_000, payload_bytes=64),
     "http": load("concurrent", protocol="http", cps=100, concurrent=100, keepalive_us=50_000),
     "flood": load("flood", protocol="udp", concurrent=20, keepalive_us=1000, payload_bytes=1000),
+    # between two cards of a virtual machine, on uio_pci_generic and hugepages
+    **{name: load(duration_s=10) for name in ("vm_cps", "vm_away", "vm_list")},
 }
 CLIENT_END = End((Nic("0000:01:00.0", "10.9.0.1", "10.9.0.2"),), (0,))
 SERVER_END = End((Nic("0000:01:00.0", "10.9.0.2", "10.9.0.1"),), (1,))
@@ -166,6 +168,17 @@ def test_a_clean_run() -> None:
     assert made.metrics["sent_frame_bits_forward"].layer == "L2"
 
 
+def test_a_clean_run_in_a_virtual_machine() -> None:
+    client, server = judged("vm_cps-client"), judged("vm_cps-server")
+    assert (client.status, client.window) == ("ok", (10.0, 20.0))
+    assert codes(client) == {"closed_loop", "short_connections", "target_reached"}
+    assert value(client, "connection_rate_forward") == pytest.approx(201.6)
+    assert server.status == "ok"
+    assert value(server, "received_frame_rate_forward") == pytest.approx(
+        value(client, "sent_frame_rate_forward"), rel=0.02
+    )
+
+
 def test_both_ends_of_a_clean_run_agree() -> None:
     client, server = judged("cps-client"), judged("cps-server")
     assert server.status == "ok"
@@ -177,6 +190,8 @@ def test_both_ends_of_a_clean_run_agree() -> None:
     ("name", "code", "words"),
     [
         ("away-client", "server_gone", "from second 13 on"),
+        ("vm_away-client", "server_gone", "from second 18 on"),
+        ("vm_list-client", "server_not_listening", "does not list these clients"),
         ("list-client", "server_not_listening", "does not list these clients"),
         ("port-client", "server_not_listening", "does not listen on this port"),
         ("no_memory-client", "not_enough_memory", "hugepages"),
