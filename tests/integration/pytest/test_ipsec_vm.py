@@ -109,7 +109,8 @@ class Gateways(test_lab_vm.MachineLab):
 
     def module(self, host: str, name: str, **arguments: t.Any) -> dict[str, t.Any]:
         argv = self.ansible_command(host, "-m", f"fastpath.bench.{name}", "-a", json.dumps(arguments))
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=ENV)
+        env = {**ENV, "ANSIBLE_CALLBACK_RESULT_FORMAT": "json"}
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=env)
         result: dict[str, t.Any] = json.loads(done.stdout.split("=>", 1)[1])
         return result
 

@@ -161,14 +161,6 @@ class Lab:
         )  # fmt: skip
         return done.stdout.split(">>\n", 1)[1]
 
-    def sas(self, host: str) -> dict[str, t.Any]:
-        words = [str(BIN / "ansible"), "-i", str(self.inventory), host, "-m", "fastpath.bench.vpp_ipsec"]
-        done = subprocess.run(
-            [*words, "-a", '{"state": "gathered"}'], cwd=ROOT, env=self.environment, capture_output=True, text=True,
-            timeout=120, check=True,
-        )  # fmt: skip
-        return {row["child"]: row for row in json.loads(done.stdout.split("=>", 1)[1])["sas"]}
-
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Lab]:
