@@ -156,7 +156,8 @@ changes:
 findings:
   description:
     - What one should know. C(code) is V(bifurcated), V(no_iommu), V(hugepages_other_owner), V(hugepages_not_mounted),
-      V(hugepages_fewer) (the kernel started with fewer pages than its arguments say) or one of M(fastpath.bench.net_sysctl).
+      V(hugepages_fewer) (the kernel started with fewer pages than its arguments say) or one of
+      M(fastpath.bench.net_sysctl).
   returned: success
   type: list
   elements: dict

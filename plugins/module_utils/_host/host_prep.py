@@ -80,7 +80,7 @@ def _without_iommu(access: Access, device: pci.Device) -> Wish:
         raise BenchError(
             "this kernel has no mode of vfio without an IOMMU",
             where=device.address,
-            remedy="Load vfio-pci first; if it is loaded, the kernel is built without VFIO_NOIOMMU: use uio_pci_generic",
+            remedy="Load vfio-pci; if it is loaded, the kernel is built without VFIO_NOIOMMU: use uio_pci_generic",
             code="not_there",
         )
     return Wish(SysFile(access, _NO_IOMMU), "Y")
