@@ -75,6 +75,7 @@ def clean(
     iperf_dir: str = paths.IPERF_DIR,
     sample_dir: str = paths.SAMPLE_DIR,
     path_dir: str = paths.PATH_DIR,
+    receiver_dirs: t.Sequence[str] = (paths.SINK_DIR, paths.CONNECTION_DIR),
 ) -> list[str]:
     """End what is left running, and say what it was.
 
@@ -96,10 +97,11 @@ def clean(
         manager.stop([f"{UNIT}{name}.service" for name in servers])
     if not check_mode:
         forget_old(manager, iperf_dir)
-    for title, directory in (("sampler", sample_dir), ("path responder", path_dir)):
+    receivers = [("receiver", directory) for directory in receiver_dirs]
+    for title, directory in (("sampler", sample_dir), ("path responder", path_dir), *receivers):
         workers = Workers(directory)
         for name in workers.names():
-            if title == "sampler" and _belongs(name, keep):
+            if title != "path responder" and _belongs(name, keep):
                 continue
             if workers.find(name) is not None:
                 ended.append(f"{title} {name}")

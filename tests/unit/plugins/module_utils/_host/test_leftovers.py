@@ -11,6 +11,7 @@ import time
 import pytest
 
 from ansible_collections.fastpath.bench.plugins.module_utils._host import leftovers
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic import answerer
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.server import State
 
 BATCH = """
@@ -91,8 +92,26 @@ def host(tmp_path):
     return tmp_path, folders
 
 
-def clean(manager, folders, keep=None, check_mode=False):
-    return leftovers.clean(manager, keep=keep, check_mode=check_mode, batch_file="/nonexistent", **folders)
+def clean(manager, folders, keep=None, check_mode=False, receiver_dirs=()):
+    options = {"keep": keep, "check_mode": check_mode, "receiver_dirs": receiver_dirs}
+    return leftovers.clean(manager, batch_file="/nonexistent", **options, **folders)
+
+
+def test_receivers_are_ended_too_and_their_port_is_free(host):
+    path, folders = host
+    names = ("run1.lab-g01-b01-p5201", "run2.lab-g01-b01-p5201")
+    settings = [answerer.Settings(name, "127.0.0.1", directory=str(path / "receivers")) for name in names]
+    for one in settings:
+        answerer.ensure_present(one)
+    dirs = {"receiver_dirs": [str(path / "receivers")]}
+    try:
+        assert clean(Manager(), folders, keep="run2", check_mode=True, **dirs) == [f"receiver {names[0]}"]
+        assert clean(Manager(), folders, keep="run2", **dirs) == [f"receiver {names[0]}"]
+        assert clean(Manager(), folders, **dirs) == [f"receiver {names[1]}"]
+        assert clean(Manager(), folders, **dirs) == []
+    finally:
+        for one in settings:
+            answerer.ensure_absent(one)
 
 
 def test_servers_are_ended_and_what_they_counted_stays_for_a_later_resume(host):
