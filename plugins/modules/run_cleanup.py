@@ -13,7 +13,7 @@ version_added: 0.1.0
 author:
   - fastpath.bench contributors (@fastpath)
 description:
-  - Ends the batch of trials, the iperf servers, the samplers and the path responders that a run left when its
+  - Ends the batch of trials, the servers and receivers, the samplers and the path responders that a run left when its
     controller was killed. What they recorded stays for a day, so that the run can be resumed. Settings of the host are
     put back by M(fastpath.bench.host_restore).
   - Use it only on a host that belongs to no other run that is alive.
