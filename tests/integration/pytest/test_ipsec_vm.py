@@ -115,7 +115,11 @@ class Gateways(test_lab_vm.MachineLab):
         return result
 
     def sas(self, host: str) -> dict[str, dict[str, t.Any]]:
-        return {row["child"]: row for row in self.module(host, "ipsec_sa")["sas"] if row["state"] == "INSTALLED"}
+        return {
+            row["child"]: row
+            for row in self.module(host, "ipsec_sa", state="gathered")["sas"]
+            if row["state"] == "INSTALLED"
+        }
 
     def carries(self) -> bool:
         return " 0% packet loss" in self.sh("client", "ping -c 2 -W 2 10.73.2.1")
@@ -355,7 +359,7 @@ def test_why_a_tunnel_does_not_come_up_is_told_in_the_daemons_words(lab: Gateway
 def test_packets_that_pass_the_tunnel_by_are_seen(lab: Gateways, tmp_path: pathlib.Path) -> None:
     """Counters that did not rise; SAs with another id than their interface; an interface with another one."""
     lab.need(tmp_path, **FOUR)
-    assert lab.module("gwa", "ipsec_sa", since=[], packets=1_000_000)["code"] == "plaintext_path"
+    assert lab.module("gwa", "ipsec_sa", state="gathered", packets=1_000_000)["code"] == "plaintext_path"
     other = {"name": "fastpath-1", "if_id": 43}
     wrong = lab.module("gwa", "ipsec_sa", **{**FIRST, "expected": [other]})
     assert wrong["code"] == "if_id_mismatch"
