@@ -644,8 +644,9 @@ def _ipsec_use(view: TrialView) -> t.Iterator[str]:
             f"{_several(use.ipsec.outer_pairs, 'pair')} of outer addresses"
         ]
         sent = [one.tx_bytes or 0 for one in use.tunnel_interfaces]
-        if len(sent) > 1 and sum(sent):
-            parts.append("of what it sent they had " + ", ".join(f"{100 * one / sum(sent):.0f} %" for one in sent))
+        total = sum(sent)
+        if len(sent) > 1 and total:
+            parts.append("of what it sent they had " + ", ".join(f"{100 * one / total:.0f} %" for one in sent))
         busiest = use.busiest_cpu
         if busiest is not None:
             parts.append(f"CPU {busiest.cpu} {100 * busiest.busy:.0f} % busy{_mostly(busiest)}")

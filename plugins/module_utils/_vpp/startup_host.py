@@ -235,7 +235,7 @@ class Result:
 
 
 def _has_papi() -> bool:
-    """Whether this Python can import it. A folder without a file, as a removed package leaves it, is found and is none."""
+    """Whether this Python can import it. A folder without a file, as a removed package leaves it, is none."""
     spec = importlib.util.find_spec("vpp_papi")
     return spec is not None and spec.origin is not None
 

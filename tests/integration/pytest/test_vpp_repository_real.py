@@ -1,7 +1,7 @@
 # Copyright (c) 2026 fastpath.bench contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The role vpp with ``vpp_install: repo``: a real apt, a signed repository over HTTP, and a VPP that comes up from it."""
+"""The role vpp with ``vpp_install: repo``: a real apt, a signed repository over HTTP, and a VPP that runs from it."""
 
 from __future__ import annotations
 

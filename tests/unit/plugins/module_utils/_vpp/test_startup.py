@@ -274,7 +274,8 @@ def test_a_section_that_says_again_what_has_an_option_is_refused(extra, option):
 
 
 def test_sections_and_words_without_an_option_are_taken_as_they_are():
-    extra = "unix { full-coredump }\nlogging { default-log-level debug } # cpu { main-core 1 }\ndpdk { dev 0000:00:01.0 { workers 2 } }"
+    extra = "unix { full-coredump }\nlogging { default-log-level debug } # cpu { main-core 1 }\n"
+    extra += "dpdk { dev 0000:00:01.0 { workers 2 } }"
     startup.check_words(dataclasses.replace(GOOD, extra=extra))
     assert extra in startup.render(dataclasses.replace(GOOD, extra=extra))
 
