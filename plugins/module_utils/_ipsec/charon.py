@@ -18,7 +18,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._ipsec.vici import 
 INSTALLED = "INSTALLED"
 _POLL_S = 0.2
 #: In the daemon's log.
-_TELLING = ("received", "unable", "failed", "no ", "giving up", "mismatch", "retransmit 5")
+_TELLING = ("received ", "unable", "failed", "no ", "giving up", "mismatch", "retransmit 5")
 #: Of the daemon's list of algorithms: how older versions call a section.
 _SECTIONS = {"dh": "ke"}
 
@@ -239,7 +239,8 @@ def initiate(session: Session, name: str, *, limit_s: float) -> str | None:
 def _telling(events: t.Sequence[Message]) -> list[str]:
     """Of what the daemon told of an attempt, the lines that say why it failed."""
     lines = [str(event.get("msg", "")) for event in events]
-    return list(dict.fromkeys(line for line in lines if any(word in line for word in _TELLING)))[-3:]
+    told = (line for line in lines if not line.startswith("received packet"))
+    return list(dict.fromkeys(line for line in told if any(word in line for word in _TELLING)))[-3:]
 
 
 def wait_installed(session: Session, expected: t.Sequence[Expected], *, limit_s: float, initiator: bool) -> list[Sa]:
@@ -269,7 +270,8 @@ def wait_installed(session: Session, expected: t.Sequence[Expected], *, limit_s:
         for tunnel in expected if initiator else ():
             if tunnel.name not in there and time.monotonic() < deadline:
                 why = initiate(session, tunnel.name, limit_s=max(1.0, min(10.0, deadline - time.monotonic())))
-                if why:
+                # a later attempt for which the time did not suffice says less than one that was answered
+                if why and (tunnel.name not in said or " / " in why):
                     said[tunnel.name] = why
         time.sleep(_POLL_S)
 

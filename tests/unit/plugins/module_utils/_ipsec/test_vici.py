@@ -198,6 +198,12 @@ def test_a_daemon_that_goes_away_after_loading(daemon, monkeypatch):
     assert caught.value.code == "charon_absent"
 
 
+def test_why_an_attempt_failed_is_told_without_the_packets():
+    lines = ["sending packet: from a to b", "received packet: from b to a (65 bytes)",
+             "received AUTHENTICATION_FAILED notify error"]  # fmt: skip
+    assert charon._telling([{"msg": line} for line in lines]) == ["received AUTHENTICATION_FAILED notify error"]
+
+
 # as charon 5.9.8 told it
 CHILD = {
     **{"name": "fastpath-1", "state": "INSTALLED", "mode": "TUNNEL", "protocol": "ESP", "reqid": "1"},
