@@ -21,6 +21,8 @@ from ansible_collections.fastpath.bench.plugins.module_utils._traffic.options im
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.record import BOTH, SERVER, Measurement
 
 UNIT = "fastpath-iperf@"
+#: A server that has written nothing for so long, after its clients have ended, writes no more.
+_STILL_S = 1.2
 _POLL_S = 0.02
 #: What a stopped instance has recorded is kept for this long, for a run that was broken off and is resumed.
 KEEP_S = 24 * 3600.0
@@ -359,8 +361,17 @@ class Pool:
         states = self._manager.states(units)
         deadline = time.monotonic() + finish_s
         waiting = [instance for instance in instances if states[instance.unit].active]
+        sizes: dict[str, int] = {}
+        grown = time.monotonic()
         while waiting and time.monotonic() < deadline:
             waiting = [instance for instance in waiting if not self._finished(instance)]
+            now = {instance.name: len(self._read(instance, "out")) for instance in waiting}
+            if now != sizes:
+                sizes, grown = now, time.monotonic()
+            # a flow whose last packets were all lost gets no last row, however long one waits
+            still_s = max(_STILL_S, *(2 * instance.trial.interval_s for instance in waiting)) if waiting else 0.0
+            if waiting and time.monotonic() - grown >= still_s:
+                break
             if waiting:
                 time.sleep(_POLL_S)
         late = {instance.name for instance in waiting}
