@@ -188,6 +188,16 @@ def test_resources_in_check_mode_and_what_someone_else_set(vcenter):
     assert vcenter.read("vm")["cpu"] == 1000
 
 
+def test_a_second_apply_that_was_broken_off_before_its_change_is_no_change_by_someone_else(vcenter):
+    assert vcenter.play((RESOURCES, "main")).returncode == 0
+    first = vcenter.read("vm")
+    assert vcenter.play((RESOURCES, "main"), vm_resources_latency_sensitivity="low").returncode == 0
+    vcenter.write(vm=first)  # its record was written, the machine not yet
+    done = vcenter.play((RESOURCES, "restore"))
+    assert done.returncode == 0, done.output
+    assert vcenter.read("vm") == VM
+
+
 def test_the_hypervisors_policy_is_set_recorded_and_put_back(vcenter):
     done = vcenter.play((POWER, "main"), power_profile_name="static_high")
     assert done.returncode == 0, done.output
