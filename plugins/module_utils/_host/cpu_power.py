@@ -123,7 +123,8 @@ class CpuPower:
             self._judge(part)
         self._fail_if_strict()
         running = self._owners()
-        wishes = [*self._stops(running), *self._wishes()]
+        wishes = self._wishes()
+        wishes = [*self._stops(running, any_wish=bool(wishes), check_mode=check_mode), *wishes]
         outcome = Outcome()
         if wishes:
             outcome = reconcile(wishes, self.journal, check_mode=check_mode)
@@ -286,17 +287,18 @@ class CpuPower:
             )
         return found
 
-    def _stops(self, running: t.Sequence[owners.Owner]) -> list[Wish]:
-        """They are stopped for a change that is asked for, not for a look."""
+    def _stops(self, running: t.Sequence[owners.Owner], *, any_wish: bool, check_mode: bool) -> list[Wish]:
+        """They are stopped for a change that is asked for and can be had, not for a look."""
         if not self.wanted:
             return []
-        stop = self.params["stop_owners"]
+        stop = self.params["stop_owners"] and any_wish
         for owner in running:
-            self._report_owner(owner, stopped=stop and owner.active and owner.sets_power)
+            fate = "will_stop" if check_mode else "stopped"
+            self._report_owner(owner, fate if stop and owner.active and owner.sets_power else "")
         units = [owner.unit for owner in running if owner.active and owner.sets_power]
         return [Wish(owners.ServiceRunning(self.access, unit), False) for unit in units] if stop else []
 
-    def _report_owner(self, owner: owners.Owner, *, stopped: bool) -> None:
+    def _report_owner(self, owner: owners.Owner, fate: str) -> None:
         if not owner.sets_power:
             if owner.active:
                 self.findings.append(
@@ -310,11 +312,15 @@ class CpuPower:
             return
         if not owner.active:
             text, remedy = "starts with the machine and sets the power then", "Disable it if these settings are to last"
-        elif stopped:
+        elif fate == "stopped":
             text, remedy = "was running and set the power: stopped", "Restoring the host starts it again"
+        elif fate:
+            text, remedy = "is running and sets the power: it would be stopped", "Restoring the host starts it again"
+        elif self.params["stop_owners"]:
+            text, remedy = "is running, and was left as nothing that is asked for can be had", "Nothing to do"
         else:
             text, remedy = "is running and may set the power again at any time", "Stop it, or set stop_owners"
-        severity = "info" if stopped or not owner.active else "warning"
+        severity = "info" if fate or not owner.active else "warning"
         self.findings.append(finding("power_owner_active", severity, f"{owner.unit} {text}", remedy))
 
     # After

@@ -470,6 +470,24 @@ def test_another_owner_is_stopped_when_asked_and_started_by_the_restore(host: t.
     assert machine.cpus.writes[-1] == ("start", "tuned.service"), "when all is back"
 
 
+def test_an_owner_is_left_alone_where_nothing_can_be_had(host: t.Any) -> None:
+    machine = host(None, idle=False)
+    service = tuned(machine, active=True)
+    result = machine.power(governor="performance", stop_owners=True)
+    assert (result["unsupported"], result["changed"], service.active) == (True, False, True)
+    told = next(row for row in result["findings"] if row["code"] == "power_owner_active")
+    assert told["severity"] == "warning"
+    assert "was left" in told["evidence"]
+
+
+def test_check_mode_does_not_tell_that_an_owner_was_stopped(host: t.Any) -> None:
+    machine = host("intel_pstate")
+    tuned(machine, active=True)
+    result = machine.power(governor="performance", stop_owners=True, check_mode=True)
+    told = next(row for row in result["findings"] if row["code"] == "power_owner_active")
+    assert told["evidence"] == "tuned.service is running and sets the power: it would be stopped"
+
+
 def test_an_owner_that_starts_with_the_machine_is_reported(host: t.Any) -> None:
     machine = host("intel_pstate")
     tuned(machine, enabled=True)
