@@ -293,7 +293,7 @@ def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     access = Access()
     try:
-        wishes = settings.tuning_wishes(access, module.params, check_mode=module.check_mode)
+        wishes = settings.tuning_wishes(access, module.params)
         result = settings.apply(access, module.params, wishes, check_mode=module.check_mode).as_result()
         result["findings"] += settings.irq_findings(access, module.params)
     except BenchError as err:

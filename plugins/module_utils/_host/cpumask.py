@@ -21,6 +21,7 @@ _GROUP = re.compile(r"[0-9a-fA-F]{1,8}")
 _RANGE = re.compile(r"(\d+)(?:-(\d+)(?::(\d+)/(\d+))?)?")
 #: More CPUs than any kernel supports: a typing error, not a machine.
 MAX_CPUS = 65536
+_HOW = "Use a list such as 0-3,8 or mask:f"
 
 
 def parse_mask(text: str) -> frozenset[int]:
@@ -90,11 +91,13 @@ def parse_wish(value: str | int | t.Sequence[int]) -> frozenset[int]:
     the mask of CPU 4.
     """
     if isinstance(value, bool):
-        raise BenchError(f"{value!r} names no CPU", remedy="Use a list such as 0-3,8 or mask:f", code="bad_cpu")
+        raise BenchError(f"{value!r} names no CPU", remedy=_HOW, code="bad_cpu")
     if isinstance(value, int):
         return frozenset([_one(value)])
-    if not isinstance(value, str):
+    if isinstance(value, (list, tuple, set, frozenset)):
         return frozenset(_one(cpu) for cpu in value)
+    if not isinstance(value, str):
+        raise BenchError(f"{value!r} names no CPU", remedy=_HOW, code="bad_cpu")
     text = value.strip()
     if text.startswith("mask:"):
         return parse_mask(text[len("mask:") :])

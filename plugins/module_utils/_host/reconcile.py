@@ -227,7 +227,7 @@ def _joined(found: list[BenchError]) -> BenchError:
 
 def _add_once(outcome: Outcome, code: str, err: BenchError) -> None:
     remedy = err.remedy or "Without check mode this fails unless it exists by then"
-    record = finding(code, "warning", err.message, remedy)
+    record = finding(code, "warning", f"{err.where}: {err.what}" if err.where else err.what, remedy)
     if record not in outcome.findings:
         outcome.findings.append(record)
 

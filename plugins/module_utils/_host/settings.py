@@ -19,7 +19,11 @@ from ansible_collections.fastpath.bench.plugins.module_utils._host.connection im
     ssh_connection,
 )
 from ansible_collections.fastpath.bench.plugins.module_utils._host.cpumask import parse_wish
-from ansible_collections.fastpath.bench.plugins.module_utils._host.ethtool import ChannelCounts, Features
+from ansible_collections.fastpath.bench.plugins.module_utils._host.ethtool import (
+    ChannelCounts,
+    Features,
+    channel_access,
+)
 from ansible_collections.fastpath.bench.plugins.module_utils._host.irq import (
     IrqAffinity,
     IrqWish,
@@ -166,12 +170,12 @@ def _not_ready(link: dict[str, t.Any]) -> str | None:
 # Offloads, queues, masks
 
 
-def tuning_wishes(access: Access, params: Params, *, check_mode: bool) -> list[Wish]:
+def tuning_wishes(access: Access, params: Params) -> list[Wish]:
     optional = params["unsupported"] == "report"
     wishes: list[Wish] = []
     for entry in _unique(params["interfaces"]):
-        if check_mode and entry["name"] not in access.links():
-            # Told once, by the reconciler, and not for each option.
+        if entry["name"] not in access.links():
+            # Told once, by the reconciler, and not for each option: it is no setting that a device has not.
             wishes.append(Wish(TxQueueLength(access, entry["name"]), entry.get("txqueuelen")))
             continue
         for knob, wish in _tuning_of(access, entry):
@@ -255,7 +259,7 @@ def _setting(value: t.Any) -> t.Any:
     text = str(value).lower()
     if isinstance(value, bool) or text in _ON + _OFF:
         return text in _ON
-    return int(text) if text.isdigit() else value
+    return int(text) if text.isdecimal() else value
 
 
 def _switch(value: t.Any, where: str) -> bool:
@@ -266,11 +270,11 @@ def _switch(value: t.Any, where: str) -> bool:
 
 
 def _queues(access: Access, name: str, direction: str, channels: t.Mapping[str, int]) -> list[int]:
-    """The numbers of the queues that will be there once the channels are set."""
-    count = channels.get(direction, channels.get("combined"))
-    if count is not None:
-        return list(range(count))
-    access.link(name)
+    """The numbers of the queues that will be there once the channels are set: of one direction and combined ones."""
+    had = channel_access(access, name) if channels else None
+    if had is not None:
+        kinds = [kind for kind in (direction, "combined") if kind in had.now]
+        return list(range(sum(channels.get(kind, had.now[kind]) for kind in kinds)))
     return [int(queue.partition("-")[2]) for queue in queues_of(access, name, direction)]
 
 
@@ -280,7 +284,7 @@ def _by_queue(wish: t.Any, where: str, queues: list[int]) -> list[tuple[int, t.A
         return [(queue, wish) for queue in queues]
     pairs = []
     for number, cpus in wish.items():
-        if not str(number).isdigit():
+        if not str(number).isdecimal():
             raise BenchError(f"{number!r} is not the number of a queue", where=where, code="bad_queue")
         pairs.append((int(str(number)), cpus))
     return pairs
@@ -329,8 +333,13 @@ def sysctl_outvoted(access: Access, wishes: t.Sequence[Wish]) -> list[dict[str, 
 def _spare_advertised_route(access: Access, wishes: t.Mapping[str, Wish]) -> None:
     """A host that starts to forward IPv6 forgets the default routes that routers advertised to it."""
     wish = wishes.get("net/ipv6/conf/all/forwarding")
-    if wish is None or wish.wish == "0" or wish.knob.read() != "0":
+    if wish is None or wish.wish == "0":
         return
+    try:
+        if wish.knob.read() != "0":
+            return
+    except NotThere:
+        return  # a kernel without IPv6 has no such route; that the parameter is missing is told by the reconciler
     for device in router_advertised_defaults(access):
         path = f"net/ipv6/conf/{device}/accept_ra"
         asked = wishes.get(path)

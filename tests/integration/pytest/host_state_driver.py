@@ -241,7 +241,7 @@ def tune(name: str, **more: t.Any) -> tuple[t.Any, float]:
     entry = {**TUNED, "name": name, **more}
     params = {"interfaces": [entry], "unsupported": "report", "journal_dir": FOLDER, "owner": "test", "part": ""}
     begin = time.process_time()
-    wishes = settings.tuning_wishes(access, params, check_mode=False)
+    wishes = settings.tuning_wishes(access, params)
     outcome = settings.apply(access, {**params, "force": False}, wishes, check_mode=False)
     return outcome, time.process_time() - begin
 

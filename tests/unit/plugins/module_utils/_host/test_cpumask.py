@@ -59,7 +59,9 @@ def test_what_a_user_may_write(wish, cpus):
     assert cpumask.parse_wish(wish) == frozenset(cpus)
 
 
-@pytest.mark.parametrize("wish", [True, "3-1", "all", "1,,2", [-1], ["1"], -1, "0-99999999", "0x", "mask:"])
+@pytest.mark.parametrize(
+    "wish", [True, "3-1", "all", "1,,2", [-1], ["1"], -1, "0-99999999", "0x", "mask:", None, 1.5, {0: 1}]
+)
 def test_what_a_user_may_not_write(wish):
     with pytest.raises(BenchError):
         cpumask.parse_wish(wish)

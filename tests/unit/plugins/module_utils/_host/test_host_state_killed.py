@@ -99,7 +99,7 @@ def picture(root: pathlib.Path) -> dict[str, str]:
 
 def wishes(access: Access) -> list[Wish]:
     entry = {"name": "eth1", "rps": "18-35,255", "rps_flow_count": 4096, "irq_cpus": "100-163", "irq_spread": True}
-    rows = settings.tuning_wishes(access, {"interfaces": [entry], "unsupported": "fail"}, check_mode=False)
+    rows = settings.tuning_wishes(access, {"interfaces": [entry], "unsupported": "fail"})
     rows.append(Wish(make(access, "sysfs", "kernel/mm/transparent_hugepage/enabled"), "never"))
     rows.append(Wish(make(access, "sysctl", "net/ipv4/ip_local_reserved_ports"), "8080"))
     return rows

@@ -217,15 +217,43 @@ def test_masks_by_queue_and_queues_that_come_with_channels(tmp_path):
     kernel = FakeKernel()
     kernel.net["eth1"].channels = {"rx": 1, "tx": 1}
     params = {"unsupported": "fail", "interfaces": [{"name": "eth1", "rps": {"1": "2-3"}, "channels": {"rx": 2}}]}
-    wishes = settings.tuning_wishes(kernel, params, check_mode=False)
+    wishes = settings.tuning_wishes(kernel, params)
     reconcile(wishes, journal(tmp_path))
     assert kernel.net["eth1"].masks == {"rx-1/rps_cpus": "c"}
     with pytest.raises(NotThere, match=r"no queue rx-9. Its queues: rx-0, rx-1"):
         reconcile([Wish(make(kernel, "queue.rps", "eth1/rx-9"), frozenset())], journal(tmp_path))
-    with pytest.raises(BenchError, match="not the number of a queue"):
-        settings.tuning_wishes(
-            kernel, {"unsupported": "fail", "interfaces": [{"name": "eth1", "rps": {"x": "1"}}]}, check_mode=False
-        )
+    for number in ("x", "²"):
+        with pytest.raises(BenchError, match="not the number of a queue"):
+            settings.tuning_wishes(
+                kernel, {"unsupported": "fail", "interfaces": [{"name": "eth1", "rps": {number: "1"}}]}
+            )
+
+
+@pytest.mark.parametrize(
+    ("had", "asked", "queues"),
+    [
+        ({"combined": 2, "rx": 0}, {"combined": 4, "rx": 0}, 4),
+        ({"combined": 2, "rx": 1}, {"combined": 4}, 5),
+        ({"combined": 2, "rx": 1}, {"rx": 2}, 4),
+        ({"combined": 2}, {"tx": 3}, 2),
+        (None, {"combined": 8}, 4),
+    ],
+)
+def test_masks_for_the_queues_of_one_direction_and_the_combined(monkeypatch, had, asked, queues):
+    channels = None if had is None else ethtool.Channels(dict.fromkeys(had, 8), had)
+    monkeypatch.setattr(settings, "channel_access", lambda _access, _device: channels)
+    params = {"unsupported": "report", "interfaces": [{"name": "eth1", "rps": "0", "channels": asked}]}
+    keys = [wish.knob.key for wish in settings.tuning_wishes(FakeKernel(), params) if wish.knob.kind == "queue.rps"]
+    assert keys == [f"eth1/rx-{queue}" for queue in range(queues)]
+
+
+def test_an_interface_that_is_not_there_is_no_setting_that_a_device_has_not(tmp_path):
+    params = {"unsupported": "report", "interfaces": [{"name": "eth9", "features": {"gro": False}, "rps": "0"}]}
+    wishes = settings.tuning_wishes(FakeKernel(), params)
+    with pytest.raises(NotThere, match="Interfaces that exist here: eth1, eth2"):
+        reconcile(wishes, journal(tmp_path))
+    told = reconcile(wishes, journal(tmp_path), check_mode=True).findings
+    assert [(row["code"], row["evidence"]) for row in told] == [("not_there_yet", "eth9: there is no such interface")]
 
 
 # Kernel parameters
@@ -323,6 +351,19 @@ def test_an_advertised_default_route_is_not_lost_by_forwarding():
     assert settings.sysctl_wishes(kernel, {**params, "force": True})
     values = {**params["values"], "net.ipv6.conf.eth1.accept_ra": 2}
     assert settings.sysctl_wishes(kernel, {**params, "values": values})
+
+
+def test_forwarding_of_a_kernel_without_ipv6_is_a_finding_where_it_may_be_missing(tmp_path):
+    kernel = FakeKernel()
+    for path in [path for path in kernel.params if path.startswith("net/ipv6")]:
+        del kernel.params[path]
+    asked = {"net.ipv6.conf.all.forwarding": 1}
+    wishes = settings.sysctl_wishes(kernel, {"values": {}, "optional_values": asked, "force": False})
+    assert [row["code"] for row in reconcile(wishes, journal(tmp_path)).findings] == ["setting_unsupported"]
+    wishes = settings.sysctl_wishes(kernel, {"values": asked, "optional_values": {}, "force": False})
+    assert [row["code"] for row in reconcile(wishes, journal(tmp_path), check_mode=True).findings] == ["not_there_yet"]
+    with pytest.raises(NotThere):
+        reconcile(wishes, journal(tmp_path))
 
 
 # Links, addresses, routes

@@ -49,7 +49,7 @@ def journal(folder: pathlib.Path) -> Journal:
 def tuned(access: Access, folder: pathlib.Path, unsupported: str = "fail", **entry: t.Any) -> Outcome:
     """One call of net_tuning on one interface."""
     params = {"unsupported": unsupported, "interfaces": [{"name": "eth1", **entry}]}
-    return reconcile(settings.tuning_wishes(access, params, check_mode=False), journal(folder))
+    return reconcile(settings.tuning_wishes(access, params), journal(folder))
 
 
 # Parsers
@@ -221,7 +221,7 @@ def test_a_flow_table_of_the_machine_has_no_negative_size(tmp_path: pathlib.Path
     kernel = FakeKernel()
     params = {"unsupported": "report", "interfaces": [], "rps_sock_flow_entries": -5}
     with pytest.raises(BenchError, match="a flow table cannot have -5 entries"):
-        settings.tuning_wishes(kernel, params, check_mode=False)
+        settings.tuning_wishes(kernel, params)
 
 
 def test_sizes_of_flow_tables_are_powers_of_two(tmp_path: pathlib.Path) -> None:
@@ -230,7 +230,7 @@ def test_sizes_of_flow_tables_are_powers_of_two(tmp_path: pathlib.Path) -> None:
     kernel.params["net/core/rps_sock_flow_entries"] = "0"
     params = {"unsupported": "fail", "interfaces": [{"name": "eth1", "rps_flow_count": 1000}]}
     for changed in (True, False):
-        wishes = settings.tuning_wishes(kernel, {**params, "rps_sock_flow_entries": 20000}, check_mode=False)
+        wishes = settings.tuning_wishes(kernel, {**params, "rps_sock_flow_entries": 20000})
         assert reconcile(wishes, journal(tmp_path)).changed is changed
     assert kernel.params["net/core/rps_sock_flow_entries"] == "32768"
     assert {kernel.net["eth1"].masks[f"rx-{queue}/rps_flow_cnt"] for queue in range(4)} == {"400"}
@@ -434,9 +434,9 @@ def test_irqbalance_is_a_warning_where_interrupts_are_set(tmp_path: pathlib.Path
 def test_irqbalance_is_stopped_only_when_asked(tmp_path: pathlib.Path) -> None:
     access = device(tmp_path, [30])
     params = {"unsupported": "fail", "interfaces": [{"name": "eth1", "irq_cpus": "1"}]}
-    kinds = [wish.knob.kind for wish in settings.tuning_wishes(access, params, check_mode=False)]
+    kinds = [wish.knob.kind for wish in settings.tuning_wishes(access, params)]
     assert kinds == ["irq.affinity"]
-    wishes = settings.tuning_wishes(access, {**params, "irqbalance": "stopped"}, check_mode=False)
+    wishes = settings.tuning_wishes(access, {**params, "irqbalance": "stopped"})
     assert [(wish.knob.kind, wish.knob.key, wish.wish) for wish in wishes][1:] == [
         ("service.running", "irqbalance.service", False)
     ]
