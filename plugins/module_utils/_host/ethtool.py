@@ -285,15 +285,26 @@ class ChannelCounts(DeviceKnob):
 
     def check(self, current: Value, wish: t.Any) -> None:
         most = self._channels().most
+        _possible, err = self._split(most, wish)
+        if err is not None:
+            raise err
         for kind, count in wish.items():
-            if kind not in most:
-                raise NotSupported(
-                    f"it has no {kind} channels", where=self.device, remedy=f"It has: {', '.join(most) or 'none'}"
-                )
             if not 0 <= count <= most[kind]:
                 raise Refused(
                     f"{count} {kind} channels are asked for", where=self.device, remedy=f"At most {most[kind]}"
                 )
+
+    def reduced(self, current: Value, wish: t.Any) -> tuple[t.Any, BenchError | None]:
+        return self._split(self._channels().most, wish)
+
+    def _split(self, most: t.Mapping[str, int], wish: t.Mapping[str, int]) -> tuple[dict[str, int], BenchError | None]:
+        possible = {kind: count for kind, count in wish.items() if kind in most}
+        missing = [kind for kind in wish if kind not in most]
+        if not missing:
+            return possible, None
+        return possible, NotSupported(
+            f"it has no {', '.join(missing)} channels", where=self.device, remedy=f"It has: {', '.join(most) or 'none'}"
+        )
 
     def write(self, value: Value) -> None:
         now = self.read()

@@ -197,6 +197,18 @@ def test_what_a_driver_has_not_is_told_once_and_the_rest_is_set(tmp_path: pathli
         tuned(kernel, tmp_path, rings={"rx_mini": 7})
 
 
+def test_channels_that_a_driver_has_are_set_also_beside_ones_that_it_has_not(tmp_path: pathlib.Path) -> None:
+    kernel = FakeKernel()
+    asked = {"channels": {"rx": 2, "combined": 0}, "rps": "0"}
+    with pytest.raises(NotSupported, match="it has no combined channels"):
+        tuned(kernel, tmp_path, **asked)
+    outcome = tuned(kernel, tmp_path, unsupported="report", **asked)
+    assert [row["code"] for row in outcome.findings if row["severity"] == "warning"] == ["setting_unsupported"]
+    assert kernel.net["eth1"].channels["rx"] == 2
+    assert kernel.net["eth1"].masks == {"rx-0/rps_cpus": "1", "rx-1/rps_cpus": "1"}
+    assert not tuned(kernel, tmp_path, unsupported="report", **asked).changed
+
+
 def test_times_behind_an_adaptive_direction_come_back_too(tmp_path: pathlib.Path) -> None:
     kernel = FakeKernel()
     own = kernel.net["eth1"].coalesce
