@@ -82,7 +82,8 @@ options:
   stop_owners:
     description:
       - Stop services that set the power too (tuned, power-profiles-daemon, TLP, cpupower, cpufrequtils, auto-cpufreq)
-        when they run. Restoring the host starts them again. Without it they are only reported.
+        when they run and something of what is asked can be had. Restoring the host starts them again. Without it they
+        are only reported.
     type: bool
     default: false
 notes:
