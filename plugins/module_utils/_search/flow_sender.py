@@ -56,7 +56,7 @@ class FlowSender:
         self._open = contextlib.ExitStack()
 
     def prepare(self) -> None:
-        _ = self._senders
+        _made = self._senders
 
     @functools.cached_property
     def way(self) -> WayOut:

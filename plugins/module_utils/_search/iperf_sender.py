@@ -50,7 +50,7 @@ class IperfSender:
             )
 
     def prepare(self) -> None:
-        _ = self.uncounted
+        _counted = self.uncounted
 
     @functools.cached_property
     def uncounted(self) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import time
 import typing as t
 
@@ -53,7 +54,8 @@ class Plan:
                 raise BenchError(f"{name} must be above 0, and at most {LONGEST_S:.0f}", where=f"option {name}",
                                  code="bad_option")  # fmt: skip
         for name in ("validation_s", "latency_s"):
-            if not getattr(self, name) <= LONGEST_S:
+            # a number that is none is not above the limit either
+            if math.isnan(getattr(self, name)) or getattr(self, name) > LONGEST_S:
                 raise BenchError(f"{name} must be at most {LONGEST_S:.0f}", where=f"option {name}", code="bad_option")
         if min(self.validation_s, self.latency_s, self.retries) < 0:
             raise BenchError(

@@ -162,9 +162,10 @@ class TestpmdSender:
         ring = f"framecnt={RING_FRAMES},framesz=2048,blocksz=4096"
         # past the queue discipline nothing would hold it to a rate
         device = f"net_af_packet0,iface={way.device},qpairs={queues},{ring},qdisc_bypass=0"
+        # its own output is held back where no terminal is
+        stdbuf = command.find_program("stdbuf")
         return [
-            # its own output is held back where no terminal is
-            *((stdbuf, "-oL") if (stdbuf := command.find_program("stdbuf")) else ()),
+            *((stdbuf, "-oL") if stdbuf else ()),
             self.path,
             # no hugepages, no card, no files, no sockets; the kernel may move its threads
             *("-v", "--no-huge", "-m", str(_MEMORY_MB), "--no-pci", "--no-telemetry", "--no-shconf"),

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import statistics
 import typing as t
 
@@ -85,9 +86,8 @@ def _lines(rows: t.Sequence[Row], **options: t.Any) -> list[tuple[t.Sequence[tup
     times = [row["rtt_ms"] for row in rows if row["rtt_ms"]]
     if not times:
         return []
-    options["rtt_s"] = statistics.median(times) / 1000
-    models = ((tcp_model.cubic_bps, False), (tcp_model.mathis_bps, True))
-    return [(tcp_model.curve(model, **options), broken) for model, broken in models]
+    expected = functools.partial(tcp_model.curve, rtt_s=statistics.median(times) / 1000, **options)
+    return [(expected(tcp_model.cubic_bps), False), (expected(tcp_model.mathis_bps), True)]
 
 
 def _dots(rows: t.Sequence[Row], none_at: float) -> list[tuple[float, float, str]]:
