@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import functools
 import statistics
 import typing as t
 
@@ -82,12 +81,18 @@ def _chart(rows: t.Sequence[Row], mss_bytes: int, bandwidth_bps: float) -> Child
     return [tag("p", legend, "Dots are measured, lines are expected."), tag("figure", drawn)]
 
 
-def _lines(rows: t.Sequence[Row], **options: t.Any) -> list[tuple[t.Sequence[tuple[float, float]], bool]]:
+def _lines(
+    rows: t.Sequence[Row], *, mss_bytes: int, bandwidth_bps: float, losses: tuple[float, float]
+) -> list[tuple[t.Sequence[tuple[float, float]], bool]]:
     times = [row["rtt_ms"] for row in rows if row["rtt_ms"]]
     if not times:
         return []
-    expected = functools.partial(tcp_model.curve, rtt_s=statistics.median(times) / 1000, **options)
-    return [(expected(tcp_model.cubic_bps), False), (expected(tcp_model.mathis_bps), True)]
+    rtt_s = statistics.median(times) / 1000
+    models = ((tcp_model.cubic_bps, False), (tcp_model.mathis_bps, True))
+    return [
+        (tcp_model.curve(model, mss_bytes=mss_bytes, rtt_s=rtt_s, bandwidth_bps=bandwidth_bps, losses=losses), broken)
+        for model, broken in models
+    ]
 
 
 def _dots(rows: t.Sequence[Row], none_at: float) -> list[tuple[float, float, str]]:
