@@ -428,6 +428,7 @@ def test_a_killed_run_keeps_what_it_measured_and_the_next_one_cleans_up(results)
     assert all(resumed[name] == trial for name, trial in kept.items()), "what was measured stays as it was"
 
 
+@pytest.mark.slow
 def test_a_dut_that_is_away_costs_only_its_points(results):
     init = json.loads((pathlib.Path("/run/fastpath-lab") / LAB / "dut" / "init").read_text())["pid"]
     os.kill(init, signal.SIGKILL)
