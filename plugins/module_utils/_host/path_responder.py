@@ -20,7 +20,7 @@ import typing as t
 from ansible_collections.fastpath.bench.plugins.module_utils._common import files
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._common.paths import PATH_DIR
-from ansible_collections.fastpath.bench.plugins.module_utils._host import background
+from ansible_collections.fastpath.bench.plugins.module_utils._host import background, standing
 from ansible_collections.fastpath.bench.plugins.module_utils._host.path_wire import (
     MAGIC,
     MOST_BYTES,
@@ -50,18 +50,14 @@ class Listening:
     directory: str = PATH_DIR
 
     def check(self) -> None:
-        background.check_name(self.name)
+        standing.check(self.name, self.port, self.lifetime_s, longest_s=86400)
         for address in self.bind_addresses:
             family_of(address)
-        if not 0 <= self.port <= 65535:
-            raise BenchError(f"{self.port} is not a port", where="option port", code="bad_option")
-        if not 1 <= self.lifetime_s <= 86400:
-            raise BenchError(
-                f"{self.lifetime_s:g} s is not possible",
-                where="option lifetime_s",
-                remedy="Use 1 to 86400",
-                code="bad_option",
-            )
+
+    def standing(self) -> standing.Standing:
+        return standing.Standing(
+            self.directory, self.name, self.port, self.lifetime_s, "fastpath-path", list(self.bind_addresses)
+        )
 
 
 class Responder:
@@ -99,20 +95,16 @@ class Responder:
 
     def _bind_all(self, port: int) -> int:
         for address in self.settings.bind_addresses:
-            family = family_of(address)
-            listener = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+            listener = standing.listen(address, port, _MOST_CONNECTIONS)
             self.tcp.append(listener)
+            port = listener.getsockname()[1]
+            family = family_of(address)
             datagrams = udp_socket(family)
             self.udp.append(datagrams)
-            for made in (listener, datagrams):
-                made.setblocking(False)
-                if family == socket.AF_INET6:
-                    made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind((address, port))
-            port = listener.getsockname()[1]
+            datagrams.setblocking(False)
+            if family == socket.AF_INET6:
+                datagrams.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             datagrams.bind((address, port))
-            listener.listen(_MOST_CONNECTIONS)
         return port
 
     def close(self) -> None:
@@ -253,7 +245,7 @@ def _serve_transfer(connection: socket.socket, count: t.Callable[[int], None]) -
 
 def _work(settings: Listening, control: background.Control) -> None:
     responder = Responder(settings)
-    control.ready({"port": responder.port, "bind_addresses": list(settings.bind_addresses)})
+    settings.standing().ready(control, responder.port)
     responder.serve(control.wake_fd, lambda: control.ending, control.deadline)
     files.replace_file(_report_path(settings), json.dumps(responder.report()).encode(), durable=False)
     responder.close()
@@ -265,51 +257,24 @@ def _report_path(settings: Listening) -> str:
 
 def ensure_listening(settings: Listening, *, check_mode: bool = False) -> dict[str, t.Any]:
     """Start the responder, unless it runs with the same addresses (and port). The module's result."""
-    workers = background.Workers(settings.directory)
-    worker = workers.find(settings.name)
-    if worker is not None and not _same(worker, settings):
-        if not check_mode:
-            workers.stop(settings.name)
-        worker = None
-    if worker is not None:
-        return {"changed": False, "port": worker.info["port"], "pid": worker.pid,
-                "bind_addresses": worker.info["bind_addresses"]}  # fmt: skip
-    if check_mode:
-        return {
-            "changed": True,
-            "port": settings.port or None,
-            "pid": None,
-            "bind_addresses": list(settings.bind_addresses),
-        }
-    workers.sweep()
-    worker = workers.start(
-        settings.name, lambda control: _work(settings, control), lifetime_s=settings.lifetime_s, title="fastpath-path"
-    )
-    return {"changed": True, "port": worker.info["port"], "pid": worker.pid,
-            "bind_addresses": worker.info["bind_addresses"]}  # fmt: skip
-
-
-def _same(worker: background.Worker, settings: Listening) -> bool:
-    info = worker.info
-    left = worker.started + worker.lifetime_s - time.time()
-    return (
-        info["bind_addresses"] == list(settings.bind_addresses)
-        and settings.port in (0, info["port"])
-        # One that is about to end is no help to somebody who needs it from now on.
-        and left > settings.lifetime_s / 2
-    )
+    asked = settings.standing()
+    changed, worker = asked.ensure(lambda control: _work(settings, control), check_mode=check_mode)
+    return {
+        "changed": changed,
+        "port": worker.info["port"] if worker is not None else settings.port or None,
+        "pid": worker.pid if worker is not None else None,
+        "bind_addresses": asked.serves,
+    }
 
 
 def ensure_stopped(settings: Listening, *, check_mode: bool = False) -> dict[str, t.Any]:
     """End the responder and tell what had reached it. The module's result."""
-    workers = background.Workers(settings.directory)
-    worker = workers.find(settings.name)
+    changed = settings.standing().end(check_mode=check_mode)
     if check_mode:
-        return {"changed": worker is not None, "seen": None, "arrived": None, "checksum_errors": None}
-    workers.stop(settings.name)
+        return {"changed": changed, "seen": None, "arrived": None, "checksum_errors": None}
     report: dict[str, t.Any] = {"seen": None, "arrived": None, "checksum_errors": None}
     with contextlib.suppress(FileNotFoundError), open(_report_path(settings), encoding="utf-8") as stream:
         report = json.load(stream)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(_report_path(settings))
-    return {"changed": worker is not None, **report}
+    return {"changed": changed, **report}

@@ -20,7 +20,7 @@ import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._common.paths import SOURCE_DIR
-from ansible_collections.fastpath.bench.plugins.module_utils._host import background
+from ansible_collections.fastpath.bench.plugins.module_utils._host import background, standing
 from ansible_collections.fastpath.bench.plugins.module_utils._host.path_wire import family_of
 from ansible_collections.fastpath.bench.plugins.module_utils._search.frames import parse_frames
 from ansible_collections.fastpath.bench.plugins.module_utils._search.sender import (
@@ -34,6 +34,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._search.senders imp
 
 MAGIC = "fastpath-source-1"
 _LINE_LIMIT = 65536
+_BACKLOG = 16
 #: Who asks nothing for so long makes room for the next one.
 _IDLE_S = 600.0
 _LONGEST_TRIAL_S = 86_400.0
@@ -53,37 +54,30 @@ class Service:
 
     def check(self) -> None:
         """:raises BenchError: an option is wrong."""
-        background.check_name(self.name)
+        standing.check(self.name, self.port, self.lifetime_s)
         family_of(self.bind_address)
-        if not 0 <= self.port <= 65535:
-            raise BenchError(f"{self.port} is not a port", where="option port", code="bad_option")
-        if not 1 <= self.lifetime_s <= 7 * 86400:
-            raise BenchError(f"{self.lifetime_s:g} s is not possible", where="option lifetime_s",
-                             remedy="Use 1 to 604800", code="bad_option")  # fmt: skip
+
+    def standing(self) -> standing.Standing:
+        return standing.Standing(
+            self.directory,
+            self.name,
+            self.port,
+            self.lifetime_s,
+            "fastpath-source",
+            self.bind_address,
+            stop_within_s=_STOP_WITHIN_S,
+        )
 
 
 class Source:
     """The socket, and what is done for who asks."""
 
     def __init__(self, service: Service) -> None:
-        self._listener = socket.socket(family_of(service.bind_address), socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+        self._listener = standing.listen_at(service.bind_address, service.port, _BACKLOG)
         self._client: socket.socket | None = None
         self._waiting = b""
         self._sender: Sender | None = None
         self._asked_at = 0.0
-        try:
-            self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            self._listener.bind((service.bind_address, service.port))
-            self._listener.listen(16)
-            self._listener.setblocking(False)
-        except OSError as error:
-            self._listener.close()
-            raise BenchError(
-                f"cannot listen on {service.bind_address} port {service.port or '(any)'}: {error.strerror}",
-                where="options bind_address and port",
-                remedy="The address must be this host's own, and the port free",
-                code="cannot_listen",
-            ) from error
         self.port: int = self._listener.getsockname()[1]
 
     def serve(self, wake_fd: int, ending: t.Callable[[], bool], until: float) -> None:
@@ -309,43 +303,15 @@ def _work(service: Service, control: background.Control) -> None:
 
     with contextlib.suppress(_Leave), contextlib.closing(source):
         signal.signal(signal.SIGTERM, leave)
-        control.ready({"port": source.port, "bind_address": service.bind_address})
+        service.standing().ready(control, source.port)
         source.serve(control.wake_fd, lambda: control.ending, control.deadline)
 
 
 def ensure_present(service: Service, *, check_mode: bool = False) -> dict[str, t.Any]:
     """Have a source that takes orders there. The module's result."""
-    workers = background.Workers(service.directory)
-    worker = workers.find(service.name)
-    if worker is not None and _serves(worker, service):
-        return {"changed": False, "port": worker.info["port"]}
-    if check_mode:
-        return {"changed": True, "port": service.port or None}
-    if worker is not None:
-        workers.stop(service.name, within_s=_STOP_WITHIN_S)
-    workers.sweep()
-    worker = workers.start(
-        service.name,
-        lambda control: _work(service, control),
-        lifetime_s=service.lifetime_s,
-        title="fastpath-source",
-    )
-    return {"changed": True, "port": worker.info["port"]}
-
-
-def _serves(worker: background.Worker, service: Service) -> bool:
-    left_s = worker.started + worker.lifetime_s - time.time()
-    return (
-        worker.info["bind_address"] == service.bind_address
-        and service.port in (0, worker.info["port"])
-        and left_s > service.lifetime_s / 2
-    )
+    return service.standing().present(lambda control: _work(service, control), check_mode=check_mode)
 
 
 def ensure_absent(service: Service, *, check_mode: bool = False) -> dict[str, t.Any]:
     """End the source. The module's result."""
-    workers = background.Workers(service.directory)
-    worker = workers.find(service.name)
-    if not check_mode:
-        workers.stop(service.name, within_s=_STOP_WITHIN_S)
-    return {"changed": worker is not None, "port": None}
+    return service.standing().absent(check_mode=check_mode)

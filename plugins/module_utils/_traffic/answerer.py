@@ -19,7 +19,7 @@ import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._common.paths import CONNECTION_DIR
-from ansible_collections.fastpath.bench.plugins.module_utils._host import background
+from ansible_collections.fastpath.bench.plugins.module_utils._host import background, standing
 from ansible_collections.fastpath.bench.plugins.module_utils._host.path_wire import family_of
 
 MAGIC = "fastpath-connections-1"
@@ -47,15 +47,25 @@ class Settings:
     directory: str = CONNECTION_DIR
 
     def check(self) -> None:
-        background.check_name(self.name)
+        standing.check(self.name, self.port, self.lifetime_s)
         family_of(self.bind_address)
-        for name, right, remedy in (
-            ("port", 0 <= self.port <= 65535, "Use 0 to 65535"),
-            ("answer_bytes", 0 <= self.answer_bytes <= MAX_ANSWER, f"Use 0 to {MAX_ANSWER}"),
-            ("lifetime_s", 1 <= self.lifetime_s <= 7 * 86400, "Use 1 to 604800"),
-        ):
-            if not right:
-                raise BenchError(f"{getattr(self, name)} is not possible", where=name, remedy=remedy, code="bad_option")
+        if not 0 <= self.answer_bytes <= MAX_ANSWER:
+            raise BenchError(
+                f"{self.answer_bytes} is not possible",
+                where="option answer_bytes",
+                remedy=f"Use 0 to {MAX_ANSWER}",
+                code="bad_option",
+            )
+
+    def standing(self) -> standing.Standing:
+        return standing.Standing(
+            self.directory,
+            self.name,
+            self.port,
+            self.lifetime_s,
+            "fastpath-connections",
+            [self.bind_address, self.answer_bytes],
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +90,9 @@ class Answerer:
         self._whole = _answer(b"x" * settings.answer_bytes)
         self._waiting: dict[int, tuple[socket.socket, bytes]] = {}
         self.accepted = self.answered = 0
-        self.listener = _listen(settings)
+        self.listener = standing.listen_at(settings.bind_address, settings.port, _BACKLOG)
+        # a connection is handed over with its request: two waits less for each
+        self.listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, _DEFER_S)
         self.port: int = self.listener.getsockname()[1]
         self._events = select.epoll()
         self._events.register(self.listener.fileno(), select.EPOLLIN)
@@ -153,29 +165,6 @@ class Answerer:
         self._events.close()
 
 
-def _listen(settings: Settings) -> socket.socket:
-    family = family_of(settings.bind_address)
-    listener = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # a connection is handed over with its request: two waits less for each
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, _DEFER_S)
-        if family == socket.AF_INET6:
-            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        listener.bind((settings.bind_address, settings.port))
-        listener.listen(_BACKLOG)
-    except OSError as error:
-        listener.close()
-        raise BenchError(
-            f"cannot listen on {settings.bind_address} port {settings.port or '(any)'}: {error.strerror}",
-            where="options bind_address and port",
-            remedy="The address must be this host's own, and the port free",
-            code="cannot_listen",
-        ) from error
-    listener.setblocking(False)
-    return listener
-
-
 def ask(address: str, port: int, *, bind: str | None = None, timeout_s: float = 3.0) -> Counts:
     """What the answerer has counted.
 
@@ -203,46 +192,15 @@ def ask(address: str, port: int, *, bind: str | None = None, timeout_s: float = 
 def _work(settings: Settings, control: background.Control) -> None:
     answerer = Answerer(settings)
     with contextlib.closing(answerer):
-        control.ready({"port": answerer.port, "serves": _serves(settings)})
+        settings.standing().ready(control, answerer.port)
         answerer.serve(control.wake_fd, lambda: control.ending)
-
-
-def _serves(settings: Settings) -> list[t.Any]:
-    return [settings.bind_address, settings.answer_bytes]
 
 
 def ensure_present(settings: Settings, *, check_mode: bool = False) -> dict[str, t.Any]:
     """Have a server that answers there. The module's result."""
-    workers = background.Workers(settings.directory)
-    worker = workers.find(settings.name)
-    if worker is not None and _fits(worker, settings):
-        return {"changed": False, "port": worker.info["port"]}
-    if check_mode:
-        return {"changed": True, "port": settings.port or None}
-    if worker is not None:
-        workers.stop(settings.name)
-    workers.sweep()
-    title = "fastpath-connections"
-    worker = workers.start(
-        settings.name, lambda control: _work(settings, control), lifetime_s=settings.lifetime_s, title=title
-    )
-    return {"changed": True, "port": worker.info["port"]}
-
-
-def _fits(worker: background.Worker, settings: Settings) -> bool:
-    left_s = worker.started + worker.lifetime_s - time.time()
-    return (
-        worker.info["serves"] == _serves(settings)
-        and settings.port in (0, worker.info["port"])
-        # one that is about to end is no help to somebody who needs it from now on
-        and left_s > settings.lifetime_s / 2
-    )
+    return settings.standing().present(lambda control: _work(settings, control), check_mode=check_mode)
 
 
 def ensure_absent(settings: Settings, *, check_mode: bool = False) -> dict[str, t.Any]:
     """End the server. The module's result."""
-    workers = background.Workers(settings.directory)
-    worker = workers.find(settings.name)
-    if not check_mode:
-        workers.stop(settings.name)
-    return {"changed": worker is not None, "port": None}
+    return settings.standing().absent(check_mode=check_mode)

@@ -19,7 +19,7 @@ import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._common.paths import SINK_DIR
-from ansible_collections.fastpath.bench.plugins.module_utils._host import background
+from ansible_collections.fastpath.bench.plugins.module_utils._host import background, standing
 from ansible_collections.fastpath.bench.plugins.module_utils._host.path_wire import checksum_errors, family_of
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.counting import CountingSocket
 
@@ -41,16 +41,16 @@ class Settings:
     directory: str = SINK_DIR
 
     def check(self) -> None:
-        background.check_name(self.name)
+        standing.check(self.name, self.port, self.lifetime_s)
         for address in self.bind_addresses:
             family_of(address)
         if not self.bind_addresses:
             raise BenchError("there is no address", where="option bind_addresses", code="bad_option")
-        if not 0 <= self.port <= 65535:
-            raise BenchError(f"{self.port} is not a port", where="option port", code="bad_option")
-        if not 1 <= self.lifetime_s <= 7 * 86400:
-            raise BenchError(f"{self.lifetime_s:g} s is not possible", where="option lifetime_s",
-                             remedy="Use 1 to 604800", code="bad_option")  # fmt: skip
+
+    def standing(self) -> standing.Standing:
+        return standing.Standing(
+            self.directory, self.name, self.port, self.lifetime_s, "fastpath-sink", list(self.bind_addresses)
+        )
 
 
 class Sink:
@@ -83,19 +83,12 @@ class Sink:
     def _bind_all(self) -> int:
         port = self.settings.port
         for address in self.settings.bind_addresses:
-            family = family_of(address)
-            listener = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+            listener = standing.listen(address, port, _BACKLOG)
             with contextlib.ExitStack() as undo:
                 undo.callback(listener.close)
-                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                if family == socket.AF_INET6:
-                    listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-                listener.bind((address, port))
                 port = listener.getsockname()[1]
                 self.listeners[listener] = CountingSocket(address, port)
                 undo.pop_all()
-            listener.listen(_BACKLOG)
-            listener.setblocking(False)
         return port
 
     def serve(self, wake_fd: int, ending: t.Callable[[], bool], until: float) -> None:
@@ -228,42 +221,16 @@ class SinkClient:
 
 def _work(settings: Settings, control: background.Control) -> None:
     sink = Sink(settings)
-    control.ready({"port": sink.port, "bind_addresses": list(settings.bind_addresses)})
+    settings.standing().ready(control, sink.port)
     sink.serve(control.wake_fd, lambda: control.ending, control.deadline)
     sink.close()
 
 
 def ensure_present(settings: Settings, *, check_mode: bool = False) -> dict[str, t.Any]:
     """Have a sink that counts on these addresses. The module's result."""
-    workers = background.Workers(settings.directory)
-    worker = workers.find(settings.name)
-    if worker is not None and _serves(worker, settings):
-        return {"changed": False, "port": worker.info["port"]}
-    if check_mode:
-        return {"changed": True, "port": settings.port or None}
-    if worker is not None:
-        workers.stop(settings.name)
-    workers.sweep()
-    worker = workers.start(
-        settings.name, lambda control: _work(settings, control), lifetime_s=settings.lifetime_s, title="fastpath-sink"
-    )
-    return {"changed": True, "port": worker.info["port"]}
-
-
-def _serves(worker: background.Worker, settings: Settings) -> bool:
-    left_s = worker.started + worker.lifetime_s - time.time()
-    return (
-        worker.info["bind_addresses"] == list(settings.bind_addresses)
-        and settings.port in (0, worker.info["port"])
-        # One that is about to end is no help to somebody who needs it from now on.
-        and left_s > settings.lifetime_s / 2
-    )
+    return settings.standing().present(lambda control: _work(settings, control), check_mode=check_mode)
 
 
 def ensure_absent(settings: Settings, *, check_mode: bool = False) -> dict[str, t.Any]:
     """End the sink. The module's result."""
-    workers = background.Workers(settings.directory)
-    worker = workers.find(settings.name)
-    if not check_mode:
-        workers.stop(settings.name)
-    return {"changed": worker is not None, "port": None}
+    return settings.standing().absent(check_mode=check_mode)
