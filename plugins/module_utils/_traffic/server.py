@@ -361,17 +361,14 @@ class Pool:
         states = self._manager.states(units)
         deadline = time.monotonic() + finish_s
         waiting = [instance for instance in instances if states[instance.unit].active]
-        sizes: dict[str, int] = {}
-        grown = time.monotonic()
-        while waiting and time.monotonic() < deadline:
+        # a flow whose last packets were all lost gets no last row, however long one waits
+        still_s = max([_STILL_S, *(2 * instance.trial.interval_s for instance in instances)])
+        written, since = -1, time.monotonic()
+        while waiting and time.monotonic() < min(deadline, since + still_s):
             waiting = [instance for instance in waiting if not self._finished(instance)]
-            now = {instance.name: len(self._read(instance, "out")) for instance in waiting}
-            if now != sizes:
-                sizes, grown = now, time.monotonic()
-            # a flow whose last packets were all lost gets no last row, however long one waits
-            still_s = max(_STILL_S, *(2 * instance.trial.interval_s for instance in waiting)) if waiting else 0.0
-            if waiting and time.monotonic() - grown >= still_s:
-                break
+            now = sum(len(self._read(instance, "out")) for instance in waiting)
+            if now != written:
+                written, since = now, time.monotonic()
             if waiting:
                 time.sleep(_POLL_S)
         late = {instance.name for instance in waiting}
