@@ -205,14 +205,6 @@ def argument_spec() -> dict[str, t.Any]:
     }
 
 
-def wanted(trials: t.Sequence[dict[str, t.Any]]) -> list[flow_run.Trial]:
-    """The trials, all checked before the first one runs."""
-    made = [flow_run.trial_from(item, item["id"]) for item in trials]
-    if len({one.id for one in made}) < len(made):
-        raise BenchError("an id is given twice", where="trials", code="bad_option")
-    return made
-
-
 def check_trial(trial: t.Mapping[str, t.Any], headline: str) -> None:
     """Called where a matrix is planned, on the controller: what this module would refuse later.
 
@@ -228,7 +220,8 @@ def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     runner.stop_on_signal()
     try:
-        trials = wanted(module.params["trials"])
+        # all are checked before the first one runs
+        trials = planned.unique(flow_run.trial_from(item, item["id"]) for item in module.params["trials"])
         records: list[dict[str, t.Any]] = []
         if not module.check_mode:
             records = flow_run.run_trials(trials, spool_dir=module.params["spool_dir"])

@@ -296,7 +296,7 @@ def wanted(params: dict[str, t.Any]) -> list[options.TrialOptions]:
     """The trials that the parameters ask for, all checked before the first one runs."""
     limit = params["time_limit_s"]
     if params["trials"] is not None:
-        return options.unique(options.from_params(trial, extra_s=limit) for trial in params["trials"])
+        return planned.unique(options.from_params(trial, extra_s=limit) for trial in params["trials"])
     names = [f"trial-{number + 1}" for number in range(params["repetitions"])]
     return [options.from_params(params, id=name, extra_s=limit) for name in names]
 

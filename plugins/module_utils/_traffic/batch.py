@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import pathlib
+import time
 import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common import files
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._host.batch_note import announce_batch
-from ansible_collections.fastpath.bench.plugins.module_utils._traffic.outcome import finding
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic.outcome import Outcome, finding
 
 Record = dict[str, t.Any]
 T = t.TypeVar("T")
@@ -40,6 +41,41 @@ def spool(folder: str | None, record: Record) -> None:
                 "Free space on the host; the result was kept in the module's answer only",
             )
         )
+
+
+def record_of(
+    made: Outcome,
+    *,
+    trial_id: str,
+    generator: str,
+    duration_s: float,
+    tool: tuple[str, str | None, t.Sequence[str]],
+    started: float | None = None,
+    ended: float | None = None,
+    window: tuple[float, float] | None = None,
+    tries: int = 1,
+    raw: t.Mapping[str, str] | None = None,
+) -> Record:
+    """What a generator's module tells of a trial.
+
+    :param tool: its name, its version and its command line.
+    :param started: seconds since the epoch, as ``ended`` and both ends of ``window``; now where nothing is given.
+    :param tries: how often the tool was started; 0 is never.
+    """
+    now = time.time()
+    name, version, argv = tool
+    return {
+        "id": trial_id,
+        "generator": generator,
+        **made.as_dict(),
+        "started": now if started is None else started,
+        "ended": now if ended is None else ended,
+        "window": None if window is None else {"start": window[0], "end": window[1]},
+        "duration_s": duration_s,
+        "tries": tries,
+        "tool": {"name": name, "version": version, "command": list(argv)},
+        "raw": dict(raw or {}),
+    }
 
 
 def run_batch(

@@ -19,8 +19,8 @@ from ansible_collections.fastpath.bench.plugins.module_utils._common import comm
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError, ParseError
 from ansible_collections.fastpath.bench.plugins.module_utils._common.metric import METRICS, metric_key
 from ansible_collections.fastpath.bench.plugins.module_utils._host.path_wire import family_of
-from ansible_collections.fastpath.bench.plugins.module_utils._traffic import answerer
-from ansible_collections.fastpath.bench.plugins.module_utils._traffic.batch import Record, run_batch
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic import answerer, planned
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic.batch import Record, record_of, run_batch
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.outcome import FAILED, Outcome, finding
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.record import FORWARD
 
@@ -89,13 +89,7 @@ def trial_spec() -> dict[str, t.Any]:
 
 def trial_from(params: t.Mapping[str, t.Any], name: str) -> Trial:
     """:raises BenchError: an option is missing or wrong."""
-    for needed in ("server", "port"):
-        if params.get(needed) is None:
-            raise BenchError("it is missing", where=f"{name}: {needed}", code="bad_option")
-    names = {field.name for field in dataclasses.fields(Trial)}
-    trial = Trial(**{key: value for key, value in {**params, "id": name}.items() if key in names and value is not None})
-    trial.check()
-    return trial
+    return planned.made_from(Trial, params, name)
 
 
 def metric_names() -> list[str]:
@@ -204,7 +198,16 @@ def run_trial(trial: Trial) -> Record:
         counts = (after.accepted - before.accepted, after.answered - before.answered)
         judge(trial, made, report, counts, cpu_s)
         window = (begin, begin + report.seconds)
-    return _record(trial, made, started, window, tool=(report.version if report else "", argv), raw=raw)
+    return record_of(
+        made,
+        trial_id=trial.id,
+        generator=GENERATOR,
+        duration_s=trial.duration_s,
+        tool=(PROGRAM, report.version if report else "", argv),
+        started=started,
+        window=window,
+        raw=raw,
+    )
 
 
 def _ab(argv: t.Sequence[str]) -> command.Result:
@@ -263,36 +266,15 @@ def _lost(report: Report) -> int:
     return min(report.complete, max(kinds.get("connect", 0), kinds.get("receive", 0), kinds.get("exceptions", 0)))
 
 
-def _record(
-    trial: Trial,
-    made: Outcome,
-    started: float,
-    window: tuple[float, float] | None,
-    *,
-    tool: tuple[str, list[str]] = ("", []),
-    raw: dict[str, str] | None = None,
-) -> Record:
-    return {
-        "id": trial.id,
-        "generator": GENERATOR,
-        "started": started,
-        "ended": time.time(),
-        "window": None if window is None else {"start": window[0], "end": window[1]},
-        "duration_s": trial.duration_s,
-        "tries": 1,
-        "tool": {"name": PROGRAM, "version": tool[0], "command": tool[1] or [PROGRAM]},
-        "raw": raw or {},
-        **made.as_dict(),
-    }
-
-
 def failed_record(trial: Trial, error: BenchError) -> Record:
     made = Outcome()
     made.fail(error.code or "failed", error.message)
     for name in METRIC_NAMES:
         if name in METRICS:
             made.add(name, FORWARD, None, why=error.message)
-    return _record(trial, made, time.time(), None)
+    return record_of(
+        made, trial_id=trial.id, generator=GENERATOR, duration_s=trial.duration_s, tool=(PROGRAM, "", [PROGRAM])
+    )
 
 
 def run_trials(trials: t.Sequence[Trial], *, spool_dir: str | None = None) -> list[Record]:

@@ -20,7 +20,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._common.paths impor
 from ansible_collections.fastpath.bench.plugins.module_utils._host import background, hugepages, pci
 from ansible_collections.fastpath.bench.plugins.module_utils._host.access import Access
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic import dperf_judge, dperf_text, runner
-from ansible_collections.fastpath.bench.plugins.module_utils._traffic.batch import Record, run_batch
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic.batch import Record, record_of, run_batch
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.dperf_config import (
     Load,
     checked,
@@ -144,42 +144,33 @@ def run_trial(trial: Trial, side: HostSide, *, limit_s: float, access: Access | 
     if result.returncode and not result.timed_out:
         made.fail("tool_error", f"dperf ended with {result.returncode}")
     zero = result.zero if result.zero is not None else result.ended - load.total_s
-    window = None
-    if made.window is not None:
-        window = {"start": zero + made.window[0], "end": zero + made.window[1]}
-    return {
-        "id": trial.id,
-        "generator": GENERATOR,
-        **made.as_dict(),
-        "reading": dperf_judge.read_in_words(made),
-        "started": result.started,
-        "ended": result.ended,
-        "window": window,
-        "duration_s": float(load.duration_s),
-        "tries": 1,
-        "tool": {"name": "dperf", "version": output.version if output else None, "command": argv},
-        "raw": {"client.txt": result.stdout + result.stderr, "client.conf": text},
-    }
+    record = record_of(
+        made,
+        trial_id=trial.id,
+        generator=GENERATOR,
+        duration_s=float(load.duration_s),
+        tool=("dperf", output.version if output else None, argv),
+        started=result.started,
+        ended=result.ended,
+        window=None if made.window is None else (zero + made.window[0], zero + made.window[1]),
+        raw={"client.txt": result.stdout + result.stderr, "client.conf": text},
+    )
+    return {**record, "reading": dperf_judge.read_in_words(made)}
 
 
 def failed_record(trial: Trial, error: BenchError) -> Record:
     """The record of a trial that could not be started."""
     made = Outcome()
     made.fail(error.code, error.message)
-    now = time.time()
-    return {
-        "id": trial.id,
-        "generator": GENERATOR,
-        **made.as_dict(),
-        "reading": dperf_judge.read_in_words(made),
-        "started": now,
-        "ended": now,
-        "window": None,
-        "duration_s": float(trial.load.duration_s),
-        "tries": 0,
-        "tool": {"name": "dperf", "version": None, "command": []},
-        "raw": {},
-    }
+    record = record_of(
+        made,
+        trial_id=trial.id,
+        generator=GENERATOR,
+        duration_s=float(trial.load.duration_s),
+        tool=("dperf", None, []),
+        tries=0,
+    )
+    return {**record, "reading": dperf_judge.read_in_words(made)}
 
 
 def run_trials(

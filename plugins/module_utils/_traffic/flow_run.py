@@ -23,7 +23,8 @@ from ansible_collections.fastpath.bench.plugins.module_utils._common import comm
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._common.metric import METRICS, metric_key
 from ansible_collections.fastpath.bench.plugins.module_utils._host.path_prober import route_to
-from ansible_collections.fastpath.bench.plugins.module_utils._traffic.batch import Record, run_batch
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic import planned
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic.batch import Record, record_of, run_batch
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.flows import (
     MAX_PAYLOAD,
     MIN_PAYLOAD,
@@ -129,15 +130,7 @@ def trial_spec() -> dict[str, t.Any]:
 
 def trial_from(params: t.Mapping[str, t.Any], name: str) -> Trial:
     """:raises BenchError: an option is missing or wrong."""
-    for needed in ("server", "port"):
-        if params.get(needed) is None:
-            raise BenchError("it is missing", where=f"{name}: {needed}", code="bad_option")
-    names = {field.name for field in dataclasses.fields(Trial)}
-    values = {key: value for key, value in params.items() if key in names and value is not None}
-    values["source"] = params.get("source") or params.get("bind")
-    trial = Trial(**{**values, "id": name})
-    trial.check()
-    return trial
+    return planned.made_from(Trial, params, name, source=params.get("source") or params.get("bind"))
 
 
 def metric_names(mode: str) -> list[str]:
@@ -324,22 +317,19 @@ def _judge(trial: Trial, sender: Sender, made: Outcome, sent: int, seconds: floa
         )
 
 
-def _record(trial: Trial, made: Outcome, started: float, window: tuple[float, float] | None) -> Record:
-    version = platform.python_version()
-    return {
-        "id": trial.id,
-        "generator": GENERATOR,
-        "mode": trial.mode,
-        "flows": trial.count,
-        "started": started,
-        "ended": time.time(),
-        "window": None if window is None else {"start": window[0], "end": window[1]},
-        "duration_s": trial.duration_s,
-        "tries": 1,
-        "tool": {"name": "flow_run", "version": f"Python {version}", "command": ["sendmmsg"]},
-        "raw": {},
-        **made.as_dict(),
-    }
+def _record(
+    trial: Trial, made: Outcome, started: float | None = None, window: tuple[float, float] | None = None
+) -> Record:
+    record = record_of(
+        made,
+        trial_id=trial.id,
+        generator=GENERATOR,
+        duration_s=trial.duration_s,
+        tool=("flow_run", f"Python {platform.python_version()}", ["sendmmsg"]),
+        started=started,
+        window=window,
+    )
+    return {**record, "mode": trial.mode, "flows": trial.count}
 
 
 def failed_record(trial: Trial, error: BenchError) -> Record:
@@ -349,7 +339,7 @@ def failed_record(trial: Trial, error: BenchError) -> Record:
         name = key.rpartition("_")[0]
         if name in METRICS:
             made.add(name, FORWARD, None, why=error.message)
-    return _record(trial, made, time.time(), None)
+    return _record(trial, made)
 
 
 def run_trials(trials: t.Sequence[Trial], *, spool_dir: str | None = None) -> list[Record]:

@@ -11,7 +11,7 @@ import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic import iperf2, iperf3, outcome, runner
-from ansible_collections.fastpath.bench.plugins.module_utils._traffic.batch import Record, run_batch
+from ansible_collections.fastpath.bench.plugins.module_utils._traffic.batch import Record, record_of, run_batch
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.options import (
     ToolVersion,
     TrialOptions,
@@ -103,38 +103,30 @@ def run_trial(options: TrialOptions, *, retries: int = 2, program: str | None = 
             break
         time.sleep(RETRY_DELAY_S)
     zero = _zero(options, result, measurement)
-    window = None
-    if made.window is not None:
-        window = {"start": zero + made.window[0], "end": zero + made.window[1]}
-    return {
-        "id": options.id,
-        "generator": options.tool,
-        **made.as_dict(),
-        "started": result.started,
-        "ended": result.ended,
-        "window": window,
-        "duration_s": options.duration_s,
-        "tries": tries,
-        "tool": {"name": version.tool, "version": version.text, "command": command},
-        "raw": {"client.txt": result.stdout + result.stderr},
-    }
+    return record_of(
+        made,
+        trial_id=options.id,
+        generator=options.tool,
+        duration_s=options.duration_s,
+        tool=(version.tool, version.text, command),
+        started=result.started,
+        ended=result.ended,
+        window=None if made.window is None else (zero + made.window[0], zero + made.window[1]),
+        tries=tries,
+        raw={"client.txt": result.stdout + result.stderr},
+    )
 
 
 def failed_record(options: TrialOptions, error: BenchError) -> Record:
     """The record of a trial that could not be started."""
-    now = time.time()
-    return {
-        "id": options.id,
-        "generator": options.tool,
-        **outcome.failed(error.code, error.message, options).as_dict(),
-        "started": now,
-        "ended": now,
-        "window": None,
-        "duration_s": options.duration_s,
-        "tries": 0,
-        "tool": {"name": options.tool, "version": None, "command": []},
-        "raw": {},
-    }
+    return record_of(
+        outcome.failed(error.code, error.message, options),
+        trial_id=options.id,
+        generator=options.tool,
+        duration_s=options.duration_s,
+        tool=(options.tool, None, []),
+        tries=0,
+    )
 
 
 def run_trials(

@@ -289,16 +289,6 @@ def from_params(params: t.Mapping[str, t.Any], **more: t.Any) -> TrialOptions:
     return TrialOptions(**values)
 
 
-def unique(trials: t.Iterable[TrialOptions]) -> list[TrialOptions]:
-    """The trials, if no name is given twice: each is a file."""
-    found: dict[str, TrialOptions] = {}
-    for trial in trials:
-        if trial.id in found:
-            raise BenchError(f"the id {trial.id} is given twice", where="trials", code="bad_option")
-        found[trial.id] = trial
-    return list(found.values())
-
-
 def flags(pairs: t.Iterable[tuple[str, t.Any]]) -> list[str]:
     """Command line words for those options that are set; True stands for an option without a value."""
     words: list[str] = []

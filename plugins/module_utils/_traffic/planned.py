@@ -1,19 +1,60 @@
 # Copyright (c) 2026 fastpath.bench contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What every generator's ``check_trial`` has in common.
+"""What the generators have in common where trials are made of options, here and in their ``check_trial``.
 
 A trial is looked at on the controller when a matrix is planned, so that what the generator's module would refuse is
 told before a host is touched."""
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.errors import UnsupportedError
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
+
+
+class Trial(t.Protocol):
+    """A trial of any generator."""
+
+    @property
+    def id(self) -> str: ...
+
+
+class Checked(Trial, t.Protocol):
+    def check(self) -> None: ...
+
+
+AnyTrial = t.TypeVar("AnyTrial", bound=Trial)
+AnyChecked = t.TypeVar("AnyChecked", bound=Checked)
+
+
+def unique(trials: t.Iterable[AnyTrial]) -> list[AnyTrial]:
+    """The trials, if no name is given twice: each is a file."""
+    found: dict[str, AnyTrial] = {}
+    for trial in trials:
+        if trial.id in found:
+            raise BenchError(f"the id {trial.id} is given twice", where="trials", code="bad_option")
+        found[trial.id] = trial
+    return list(found.values())
+
+
+def made_from(kind: type[AnyChecked], params: t.Mapping[str, t.Any], name: str, **more: t.Any) -> AnyChecked:
+    """A trial of a dataclass whose fields are the options, from what is given of them.
+
+    :raises BenchError: an option is missing or wrong.
+    """
+    for needed in ("server", "port"):
+        if params.get(needed) is None:
+            raise BenchError("it is missing", where=f"{name}: {needed}", code="bad_option")
+    names = {field.name for field in dataclasses.fields(t.cast("t.Any", kind))}
+    given = {key: value for key, value in params.items() if key in names and value is not None}
+    trial = kind(**{**given, **more, "id": name})
+    trial.check()
+    return trial
 
 
 def checked_options(

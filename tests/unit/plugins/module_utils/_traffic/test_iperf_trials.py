@@ -21,6 +21,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._traffic import (
     loss,
     options,
     outcome,
+    planned,
     sockets,
 )
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.options import TrialOptions
@@ -159,7 +160,7 @@ def test_what_is_no_rate(rate: str) -> None:
 
 def test_a_name_given_twice_is_refused() -> None:
     with pytest.raises(BenchError, match="twice"):
-        options.unique([trial(), trial()])
+        planned.unique([trial(), trial()])
 
 
 def test_udp_metrics_carry_unit_layer_and_kind() -> None:
