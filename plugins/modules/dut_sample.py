@@ -221,6 +221,13 @@ windows:
         - How many connections the kernel kept, C(before) any traffic of the recording, at C(window_start) and
           C(window_end), the C(most) in the window, and C(after) all traffic; null where the kernel keeps none.
       type: dict
+    esp:
+      description:
+        - What the security associations of the kernel's ESP carried, C(packets) and C(bytes), in and out added up, in
+          C(counted_s), and in C(sas) for each with C(source), C(target) and C(spi). The bytes are those of the packets
+          without ESP. Null when the kernel does not tell.
+        - Where keys are renewed in the window the sums are a lower bound.
+      type: dict
     routes_changed:
       description:
         - Routes and next hops by the recorded interfaces that were set or deleted in the window, as texts; null when

@@ -162,6 +162,8 @@ class HostUse:
     vpp: VppUse | None = None
     #: As which gateway it was set up, where it was one.
     ipsec: IpsecUse | None = None
+    #: What the kernel's ESP carried in the window, in and out; None when the kernel does not tell.
+    esp_bytes: float | None = None
 
     @property
     def tunnel_interfaces(self) -> tuple[InterfaceUse, ...]:
@@ -170,10 +172,12 @@ class HostUse:
         return tuple(interface for interface in self.interfaces if interface.name in names)
 
     @property
-    def ipsec_bytes(self) -> int | None:
-        """What its tunnels carried, in and out; None when that is not known, or when it has none."""
+    def ipsec_bytes(self) -> float | None:
+        """What its tunnels carried, in and out; None when that is not known."""
         if self.vpp is not None and self.vpp.ipsec_bytes is not None:
             return self.vpp.ipsec_bytes
+        if self.esp_bytes is not None:
+            return self.esp_bytes
         counts = [count for one in self.tunnel_interfaces for count in (one.rx_bytes, one.tx_bytes)]
         return _total(counts) if counts and None not in counts else None
 
@@ -221,7 +225,14 @@ def host_use(sample: t.Mapping[str, t.Any]) -> HostUse:
         reason=str(sample["reason"]) if sample.get("reason") else None,
         vpp=_vpp(sample["vpp"]) if isinstance(sample.get("vpp"), abc.Mapping) else None,
         ipsec=_ipsec(sample["ipsec"]) if isinstance(sample.get("ipsec"), abc.Mapping) else None,
+        esp_bytes=_esp_bytes(_mapping(sample.get("esp")), _number(_mapping(sample.get("window")), "counted_s")),
     )
+
+
+def _esp_bytes(esp: t.Mapping[str, t.Any], window_s: float | None) -> float | None:
+    """For the window: slow readings of the associations are made less often than those of the other counters."""
+    carried, counted_s = _number(esp, "bytes"), _number(esp, "counted_s")
+    return carried / counted_s * window_s if carried is not None and counted_s and window_s else None
 
 
 def _ipsec(about: t.Mapping[str, t.Any]) -> IpsecUse:

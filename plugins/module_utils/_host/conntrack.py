@@ -10,23 +10,20 @@ not be there. All of it is of the network namespace of this process.
 from __future__ import annotations
 
 import dataclasses
-import os
 import socket
 import struct
 import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
+from ansible_collections.fastpath.bench.plugins.module_utils._host import netlink
 
-#: linux/netlink.h, linux/netfilter/nfnetlink.h, linux/netfilter/nfnetlink_conntrack.h, nf_conntrack_common.h
+#: linux/netfilter/nfnetlink.h, linux/netfilter/nfnetlink_conntrack.h, nf_conntrack_common.h
 _NETLINK_NETFILTER = 12
-_REQUEST, _ACK, _DUMP = 0x01, 0x04, 0x300
-_ERROR, _DONE = 2, 3
 _CTNETLINK_GET, _CTNETLINK_DELETE = 0x0101, 0x0102
 _CTA_TUPLE_ORIG, _CTA_STATUS = 1, 3
 _CTA_TUPLE_PROTO, _CTA_PROTO_NUM = 2, 1
 _TYPE_MASK = 0x3FFF
 _SOURCE_TRANSLATED, _TARGET_TRANSLATED = 1 << 4, 1 << 5
-_HEADER = struct.Struct("=IHHII")
 _ATTRIBUTE = struct.Struct("=HH")
 _NAMES = {1: "icmp", 6: "tcp", 17: "udp"}
 _TIMEOUT_S = 20.0
@@ -83,26 +80,9 @@ def read_entry(data: bytes) -> tuple[int, int]:
 def _ask(kind: int, flags: int) -> t.Iterator[bytes]:
     """What the kernel answers, message by message, without their headers."""
     family_and_version = struct.pack("=BBH", socket.AF_UNSPEC, 0, 0)
-    message = _HEADER.pack(_HEADER.size + len(family_and_version), kind, _REQUEST | flags, 1, 0) + family_and_version
     try:
-        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_NETFILTER) as link:
-            link.settimeout(_TIMEOUT_S)
-            link.send(message)
-            while True:
-                data = link.recv(1 << 18)
-                place = 0
-                while place + _HEADER.size <= len(data):
-                    length, what, _flags, _sequence, _port = _HEADER.unpack_from(data, place)
-                    body = data[place + _HEADER.size : place + length]
-                    if what == _ERROR:
-                        number = -struct.unpack_from("=i", body)[0]
-                        if number:
-                            raise OSError(number, os.strerror(number))
-                        return
-                    if what == _DONE:
-                        return
-                    yield body[4:]
-                    place += (length + 3) & ~3
+        for message in netlink.ask(_NETLINK_NETFILTER, kind, flags, family_and_version, timeout_s=_TIMEOUT_S):
+            yield message[4:]
     except OSError as err:
         raise BenchError(
             f"the kernel does not tell its connections: {err.strerror or err}",
@@ -134,7 +114,7 @@ def read_drops(text: str) -> dict[str, int]:
 def count() -> Counts:
     protocols: dict[str, int] = {}
     total = translated = 0
-    for entry in _ask(_CTNETLINK_GET, _DUMP):
+    for entry in _ask(_CTNETLINK_GET, netlink.DUMP):
         protocol, status = read_entry(entry)
         total += 1
         if status & (_SOURCE_TRANSLATED | _TARGET_TRANSLATED):
@@ -152,5 +132,5 @@ def count() -> Counts:
 
 def flush() -> None:
     """Forget all connections. The kernel takes up those that go on with their next packet, but translates them anew."""
-    for _nothing in _ask(_CTNETLINK_DELETE, _ACK):
+    for _nothing in _ask(_CTNETLINK_DELETE, netlink.ACK):
         pass

@@ -19,7 +19,7 @@ import json
 import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError, ParseError
-from ansible_collections.fastpath.bench.plugins.module_utils._host import power_sample, procfs
+from ansible_collections.fastpath.bench.plugins.module_utils._host import esp_counters, power_sample, procfs
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp import window as vpp_window
 
 SCHEMA = 1
@@ -297,8 +297,16 @@ class Recording:
         self._add_vpp(reports, places)
         self._add_power(reports, places)
         self._add_connections(reports, places)
+        self._add_esp(reports, places)
         self._add_routes(reports, places)
         return reports
+
+    def _add_esp(self, reports: dict[str, dict[str, t.Any]], places: dict[str, _Place | str]) -> None:
+        """What the kernel's ESP carried; null where the kernel does not tell."""
+        series = [(record["m"], record["esp"]) for record in self._records() if "esp" in record]
+        for name, report in reports.items():
+            place = places[name]
+            report["esp"] = esp_counters.cut(series, place.start, place.end) if isinstance(place, _Place) else None
 
     def _add_routes(self, reports: dict[str, dict[str, t.Any]], places: dict[str, _Place | str]) -> None:
         """Routes that changed in the window; null where the kernel could not be listened to."""

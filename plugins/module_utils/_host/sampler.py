@@ -21,7 +21,13 @@ import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._common.paths import SAMPLE_DIR
-from ansible_collections.fastpath.bench.plugins.module_utils._host import background, nicinfo, power_sample, procfs
+from ansible_collections.fastpath.bench.plugins.module_utils._host import (
+    background,
+    esp_counters,
+    nicinfo,
+    power_sample,
+    procfs,
+)
 from ansible_collections.fastpath.bench.plugins.module_utils._host.route_watch import Watch
 from ansible_collections.fastpath.bench.plugins.module_utils._host.sample_cut import SCHEMA, Recording, Window
 from ansible_collections.fastpath.bench.plugins.module_utils._vpp import window as vpp_window
@@ -246,6 +252,7 @@ class Recorder:
                 code="interface_absent",
             )
         self._routes = Watch(lambda: [interface.index for interface in self.interfaces]) if root == "/" else None
+        self._esp = esp_counters.Sampler(settings.interval_s) if root == "/" else None
         self._stat = _TextFile(os.path.join(root, "proc/stat"))
         self._connections = os.path.join(root, CONNECTIONS)
         self._softnet = _TextFile(os.path.join(root, "proc/net/softnet_stat"))
@@ -315,6 +322,9 @@ class Recorder:
         with contextlib.suppress(OSError, ValueError):
             # a kernel that keeps no connections does not have it
             record["connections"] = int(read_text(self._connections))
+        carried = self._esp.sample(last=last) if self._esp is not None else None
+        if carried is not None:
+            record["esp"] = carried
         changes = self._routes.changes() if self._routes is not None else []
         if changes:
             record["routes"] = changes

@@ -485,6 +485,16 @@ def test_security_associations_of_vpp_prove_it_too(carried, clear):
     assert ("ipsec_not_carried" in codes(made)) == clear
 
 
+@pytest.mark.parametrize(("carried", "clear"), [(0, True), (1000, True), (3_000_000_000, False)])
+def test_the_kernels_associations_prove_it_where_policies_have_no_interface(carried, clear):
+    made = with_gateways(trial(), tunnels={}, mode="policy")
+    for host in made["dut"].values():
+        host["ipsec"]["tunnels"] = 1
+        # read half as long as the other counters
+        host["esp"] = {"packets": 9, "bytes": carried / 2, "counted_s": host["window"]["counted_s"] / 2, "sas": []}
+    assert ("ipsec_not_carried" in codes(made)) == clear
+
+
 def test_tunnels_that_are_not_counted_prove_nothing_either_way():
     made = with_gateways(trial(), tunnels={"ipsec1": (10, 1000)})
     for host in made["dut"].values():
