@@ -79,8 +79,8 @@ def cut(series: t.Iterable[tuple[float, dict[str, list[int]]]], start: float, en
     New keys count from 0. What an association carried between its last reading and its end is not known, so that the
     sums are a lower bound where keys were renewed.
 
-    :returns: ``packets`` and ``bytes`` of all, ``counted_s``, and in ``sas`` those of each, empty where there were none;
-        None without two readings.
+    :returns: ``packets`` and ``bytes`` of all, ``counted_s``, and in ``sas`` those of each, empty where there were
+        none; None without two readings.
     """
     before: dict[str, list[int]] | None = None
     first = last = 0.0
