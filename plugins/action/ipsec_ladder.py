@@ -38,6 +38,7 @@ class ActionModule(ActionBase):
                 "traffic": {"type": "str", "default": "tcp_large"},
                 "direction": {"type": "str", "default": "forward"},
                 "repeats": {"type": "int", "default": 3},
+                "order": {"type": "str", "choices": ["interleaved", "spread"], "default": "interleaved"},
                 "rps": {"type": "str", "default": ""},
                 "powers": {"type": "dict", "default": {}},
                 "skip": {"type": "dict", "default": {}},
@@ -46,7 +47,7 @@ class ActionModule(ActionBase):
             },
             required_if=[("state", "reported", ["results_dir"])],
         )
-        names = ("topology", "traffic", "direction", "repeats", "rps", "powers", "skip")
+        names = ("topology", "traffic", "direction", "repeats", "order", "rps", "powers", "skip")
         asked = ladder.Asked(**{name: args[name] for name in names})
         try:
             if args["state"] == "planned":

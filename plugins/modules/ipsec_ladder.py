@@ -53,6 +53,13 @@ options:
     description: Repetitions of each step.
     type: int
     default: 3
+  order:
+    description:
+      - With V(interleaved) each repetition takes all steps, so that what drifts is not taken for what a step brings.
+      - With V(spread) each step is set up once, which is quicker.
+    type: str
+    choices: [interleaved, spread]
+    default: interleaved
   rps:
     description: CPUs for receive packet steering, such as V(0-3), from the step C(rps) on. Without any it is skipped.
     type: str

@@ -67,6 +67,9 @@ class Asked:
     powers: t.Mapping[str, str]
     #: step -> why it is left out
     skip: t.Mapping[str, str]
+    #: interleaved: each repetition takes all steps, so that drift is not taken for what a step brings; spread: each step
+    #: is set up once
+    order: str = "interleaved"
 
 
 def skipped(asked: Asked, topologies: t.Mapping[str, t.Any]) -> dict[str, str]:
@@ -139,7 +142,7 @@ def overrides(asked: Asked, topologies: t.Mapping[str, t.Any]) -> dict[str, t.An
     plain = [step.name for step in steps if step.power is None]
     powered = [step for step in steps if step.power is not None]
     axes: dict[str, t.Any] = {**common, "direction": [asked.direction], AXIS: list(values)}
-    matrix: dict[str, t.Any] = {"axes": axes, "repeats": asked.repeats, "order": "interleaved"}
+    matrix: dict[str, t.Any] = {"axes": axes, "repeats": asked.repeats, "order": asked.order}
     if powered:
         of_step = {**dict.fromkeys(plain, AS_FOUND), **{step.name: asked.powers[step.power or ""] for step in powered}}
         axes["power"] = list(dict.fromkeys(of_step.values()))

@@ -47,6 +47,9 @@ def test_all_steps_set_the_same_variables_and_have_one_power_profile_each():
     assert matrix["axes"]["power"] == ["as_found", "static_high", "reserved"]
     assert {"step": "power", "power": ["as_found", "reserved"]} in matrix["exclude"]
     assert {"step": "route_gcm", "power": ["static_high", "reserved"]} in matrix["exclude"]
+    assert matrix["order"] == "interleaved"
+    quick = ladder.overrides(dataclasses.replace(ASKED, order="spread"), {"gateways": topology(4)})
+    assert quick["bench_matrix"] == {**matrix, "order": "spread"}
 
 
 def test_steps_are_skipped_with_the_reason():
