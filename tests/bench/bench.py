@@ -104,7 +104,7 @@ def nat_ratio(folder: pathlib.Path, count: int) -> dict[str, object]:
     for number in range(count):
         results = folder / f"nat{number}"
         # so fast that VPP takes many packets at a call: with few, waking up is what costs
-        sizes = {"flows": 60_000, "rate_pps": 40_000, "duration_s": 3, "rounds": 5, "datapaths": ["vpp_nat44"]}
+        sizes = {"flows": 60_000, "rate_pps": 40_000, "duration_s": 3, "rounds": 7, "datapaths": ["vpp_nat44"]}
         options = {f"bench_nat_paths_{name}": value for name, value in sizes.items()}
         play("playbooks/nat_paths.yml", bench_results_dir=str(results), **options)
         (file,) = results.glob("nat_paths-*/results.json")
