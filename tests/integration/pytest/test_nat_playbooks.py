@@ -74,8 +74,9 @@ def test_the_slow_path_is_dearer_and_each_flow_has_its_session(tmp_path: pathlib
     for row in (vpp, kernel):
         # what a busy machine lost on the way opened none; that each which passed has one is among the faults
         assert 0 < row["new"]["sessions"] <= 20_000
-        assert row["established"]["sessions"] == 500
-    assert vpp["clocks_ratio_nat"] > 2
+        assert row["established"]["sessions"] == 16
+    # about 17 on an idle machine, by clocks that other programs' turns are in too
+    assert vpp["clocks_ratio_nat"] > 5
     assert kernel["clocks_ratio_nat"] is None
 
 
