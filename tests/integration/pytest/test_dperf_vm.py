@@ -23,6 +23,7 @@ from ansible_collections.fastpath.bench.plugins.module_utils._lab.topology impor
 from ansible_collections.fastpath.bench.tests.integration.pytest.test_lab import ENV, PLAYBOOK
 from ansible_collections.fastpath.bench.tests.integration.pytest.test_lab_vm import MachineLab, make_lab
 
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 PROGRAM = os.environ.get("DPERF_BIN", "")
 #: Software emulation of a program that polls.
 LIMIT_S = 3600
@@ -46,7 +47,15 @@ TOPOLOGY: dict[str, t.Any] = {
         "links": [{"endpoints": ["dut:eth1", "sw:one"]}, {"endpoints": ["dut:eth2", "sw:two"]}],
     }
 }
-CARDS = f"for card in {MANAGEMENT} eth1 eth2; do readlink -f /sys/class/net/$card/device; done"
+#: Each end on a machine of its own; dperf polls on the second CPU.
+END = {"kind": "vm", "cpus": 2, "memory": "4GiB"}
+PAIR: dict[str, t.Any] = {
+    "topology": {
+        "nodes": {"client": END, "server": END},
+        "links": [{"endpoints": ["client:eth1", "server:eth1"]}],
+    }
+}
+CARDS = f"for card in {MANAGEMENT} eth1 eth2; do readlink -e /sys/class/net/$card/device; done"
 STATE = (
     "cat /sys/kernel/mm/hugepages/*/nr_hugepages; grep hugetlbfs /proc/mounts;"
     " for card in /sys/bus/pci/devices/*; do echo $card $(readlink $card/driver) $(cat $card/driver_override); done;"
@@ -65,6 +74,38 @@ def lab() -> t.Iterator[MachineLab]:
     assert made.leftovers() == []
 
 
+@pytest.fixture
+def pair() -> t.Iterator[MachineLab]:
+    made = make_lab("dc")
+    try:
+        made.call("present", PAIR)
+        yield made
+    finally:
+        made.call("absent", PAIR)
+    assert made.leftovers() == []
+
+
+def addresses(lab: MachineLab, host: str = "dut") -> list[str]:
+    """Where the cards are on the machine's bus: that of the management, then the others."""
+    lines = lab.ssh(CARDS, host).split()
+    return [re.findall(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", line)[-1] for line in lines]
+
+
+def copies(tmp_path: pathlib.Path) -> list[dict[str, t.Any]]:
+    """Tasks that bring the program and what it is linked with to a machine."""
+    wrapper = '#!/bin/sh\nLD_LIBRARY_PATH=/opt/dperf/lib exec /opt/dperf/dperf "$@"\n'
+    archive = tmp_path / "dperf.tar.gz"
+    with tarfile.open(archive, "w:gz", compresslevel=1) as tar:
+        tar.add(os.path.realpath(PROGRAM), "dperf")
+        for path in libraries():
+            tar.add(os.path.realpath(path), f"lib/{pathlib.Path(path).name}")
+    return [
+        {"ansible.builtin.file": {"path": "/opt/dperf", "state": "directory", "mode": "0755"}},
+        {"ansible.builtin.unarchive": {"src": str(archive), "dest": "/opt/dperf"}},
+        {"ansible.builtin.copy": {"content": wrapper, "dest": "/opt/dperf/run", "mode": "0755"}},
+    ]
+
+
 def libraries() -> list[str]:
     told = subprocess.run(["ldd", PROGRAM], capture_output=True, text=True, check=True).stdout
     found = re.findall(r"=> (/\S+) ", told)
@@ -74,20 +115,35 @@ def libraries() -> list[str]:
     ]
 
 
-def play(lab: MachineLab, tmp_path: pathlib.Path, tasks: list[dict[str, t.Any]], **variables: t.Any) -> str:
-    book, inventory = tmp_path / "play.yml", tmp_path / "hosts.yml"
-    book.write_text(json.dumps([{"hosts": "dut", "gather_facts": False, "tasks": tasks}]))
+def inventory(lab: MachineLab, tmp_path: pathlib.Path, hosts: dict[str, t.Any], **variables: t.Any) -> pathlib.Path:
     known = {
         "ansible_connection": "fastpath.bench.lab",
         "ansible_python_interpreter": "/usr/bin/python3",
         "lab_name": lab.name,
         **variables,
     }
-    inventory.write_text(json.dumps({"all": {"hosts": {"dut": None}, "vars": known}}))
-    argv = [str(PLAYBOOK), "-i", str(inventory), str(book)]
+    file = tmp_path / "hosts.yml"
+    file.write_text(json.dumps({"all": {"hosts": hosts, "vars": known}}))
+    return file
+
+
+def run(hosts: pathlib.Path, playbook: pathlib.Path) -> str:
+    argv = [str(PLAYBOOK), "-i", str(hosts), str(playbook)]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=ENV)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def play(
+    lab: MachineLab,
+    tmp_path: pathlib.Path,
+    tasks: list[dict[str, t.Any]],
+    hosts: t.Iterable[str] = ("dut",),
+    **variables: t.Any,
+) -> str:
+    book = tmp_path / "play.yml"
+    book.write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}]))
+    return run(inventory(lab, tmp_path, dict.fromkeys(hosts), **variables), book)
 
 
 def role(name: str, entry: str = "main") -> dict[str, t.Any]:
@@ -121,11 +177,8 @@ def served(
 
 
 def test_dperf_between_two_cards(lab: MachineLab, tmp_path: pathlib.Path) -> None:
-    management, client, server = (
-        re.findall(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", line)[-1] for line in lab.ssh(CARDS).split()
-    )
+    management, client, server = addresses(lab)
     before = lab.ssh(STATE)
-    wrapper = '#!/bin/sh\nLD_LIBRARY_PATH=/opt/dperf/lib exec /opt/dperf/dperf "$@"\n'
     common = {"cps": CPS, "bind": "10.9.0.1", "server": "10.9.0.2", "slow_start_s": 10, "duration_s": 10}
     # both ends are on one machine: without it, the second one finds the first one in its way
     memory = {"socket_mem_mb": [2200]}
@@ -133,22 +186,12 @@ def test_dperf_between_two_cards(lab: MachineLab, tmp_path: pathlib.Path) -> Non
         "client": {"nics": [{"pci": client, "address": "10.9.0.1", "gateway": "10.9.0.2"}], "cpus": "0", **memory},
         "server": {"nics": [{"pci": server, "address": "10.9.0.2", "gateway": "10.9.0.1"}], "cpus": "1", **memory},
     }
-    archive = tmp_path / "dperf.tar.gz"
-    with tarfile.open(archive, "w:gz", compresslevel=1) as tar:
-        tar.add(os.path.realpath(PROGRAM), "dperf")
-        for path in libraries():
-            tar.add(os.path.realpath(path), f"lib/{pathlib.Path(path).name}")
-    copies = [
-        {"ansible.builtin.file": {"path": "/opt/dperf", "state": "directory", "mode": "0755"}},
-        {"ansible.builtin.unarchive": {"src": str(archive), "dest": "/opt/dperf"}},
-        {"ansible.builtin.copy": {"content": wrapper, "dest": "/opt/dperf/run", "mode": "0755"}},
-    ]
     try:
         play(
             lab,
             tmp_path,
             [
-                *copies,
+                *copies(tmp_path),
                 role("host_prep"),
                 role("dperf"),
                 *served("one", common, ends["client"], ends["server"]),
@@ -188,3 +231,38 @@ def test_dperf_between_two_cards(lab: MachineLab, tmp_path: pathlib.Path) -> Non
     refused = [{"fastpath.bench.host_prep": {"drivers": [{"pci": management, "driver": "uio_pci_generic"}]},
                 "register": "told", "failed_when": "told.code | default('') != 'management_nic'"}]  # fmt: skip
     play(lab, tmp_path, refused)
+
+
+def test_the_table_of_cores_between_two_machines(pair: MachineLab, tmp_path: pathlib.Path) -> None:
+    ends = {"client": ("10.9.0.1", "10.9.0.2"), "server": ("10.9.0.2", "10.9.0.1")}
+    hosts = {}
+    for host, (own, other) in ends.items():
+        _management, card = addresses(pair, host)[:2]
+        hosts[host] = {
+            "dperf_nics": [{"pci": card, "address": own, "gateway": other}],
+            "host_prep_drivers": [{"pci": card, "driver": "uio_pci_generic"}],
+        }
+    before = {host: pair.ssh(STATE, host) for host in ends}
+    play(pair, tmp_path, copies(tmp_path), hosts=ends)
+    variables = {
+        "host_prep_hugepages": [{"size": "2M", "count": 1250}],
+        "host_prep_mounts": [{"path": "/mnt/huge", "size": "2M"}],
+        "dperf_binary": "/opt/dperf/run",
+        "dperf_cpus": "1",
+        "dperf_listen_s": 300,
+        "bench_dperf_cpus": [1],
+        "bench_dperf_cores": [[1, 1]],
+        "bench_dperf_cps_per_core": CPS,
+        "bench_dperf_options": {"bind": "10.9.0.1", "server": "10.9.0.2", "slow_start_s": 10, "duration_s": 10},
+        "bench_results_dir": str(tmp_path / "results"),
+    }
+    told = run(inventory(pair, tmp_path, hosts, **variables), ROOT / "playbooks/dperf_cps.yml")
+    (file,) = (tmp_path / "results").glob("dperf-*/results.json")
+    (row,) = json.loads(file.read_text())["rows"]
+    assert row["record"]["status"] == "ok", row["record"]["reason"]
+    rate = row["record"]["metrics"]["connection_rate_forward"]["value"]
+    assert rate == pytest.approx(CPS, rel=0.1), row["record"]["reading"]
+    # what was asked for was reached: the figure is no limit of these machines
+    assert "| 1 | 1 | at least" in told
+    for host, state in before.items():
+        assert pair.ssh(STATE, host).splitlines() == state.splitlines()
