@@ -68,8 +68,7 @@ class PathMeasurer:
         self._prepare()
         before = [way.sink.read() for way in self.ways]
         sent = self._send(None, duration_s)
-        for way, reading, streams in zip(self.ways, before, sent):
-            self._settled(way.sink, reading, sum(one.packets for one in streams))
+        self._settled(before, sent)
         rates = [sum(one.packets / one.seconds for one in streams if one.seconds > 0) for streams in sent]
         for way, rate in zip(self.ways, rates):
             if rate <= 0:
@@ -83,10 +82,7 @@ class PathMeasurer:
             before = [way.sink.read() for way in self.ways]
             started = time.time()
             sent = self._send(load_pps, duration_s)
-            arrived = [
-                self._settled(way.sink, reading, sum(one.packets for one in streams))
-                for way, reading, streams in zip(self.ways, before, sent)
-            ]
+            arrived = self._settled(before, sent)
         except BenchError as error:
             return Observation(error=(error.code, error.message))
         lengths = [max(one.seconds for one in streams) for streams in sent]
@@ -183,15 +179,37 @@ class PathMeasurer:
                 beside()
             return [one() for one in finish]
 
-    def _settled(self, sink: Counter, before: Reading, sent: int) -> tuple[int, int]:
-        """What has arrived when nothing more comes, and how many of it were damaged."""
-        deadline = time.monotonic() + self.settle_s
-        last, since = -1, time.monotonic()
+    def _settled(self, before: t.Sequence[Reading], sent: t.Sequence[t.Sequence[Sent]]) -> list[tuple[int, int]]:
+        """What has arrived of each direction when nothing more comes, and how many of it were damaged.
+
+        All directions are waited for at once: one after the other, each trial would take longer.
+        """
+        waits = [_Wait(way.sink, was, sum(one.packets for one in streams), self.settle_s)
+                 for way, was, streams in zip(self.ways, before, sent)]  # fmt: skip
         while True:
-            reading = sink.read()
-            arrived, now = reading.datagrams - before.datagrams, time.monotonic()
-            if arrived != last:
-                last, since = arrived, now
-            if arrived >= sent or now - since >= _QUIET_S or now > deadline:
-                return arrived, max(0, reading.checksum_errors - before.checksum_errors)
+            over = [wait.over() for wait in waits]
+            if all(over):
+                return [(wait.arrived, wait.damaged) for wait in waits]
             time.sleep(_POLL_S)
+
+
+class _Wait:
+    """For the last packets of one direction."""
+
+    def __init__(self, sink: Counter, before: Reading, sent: int, at_most_s: float) -> None:
+        self._sink, self._before, self._sent = sink, before, sent
+        self._since = time.monotonic()
+        self._deadline = self._since + at_most_s
+        self._over = False
+        self.arrived, self.damaged = -1, 0
+
+    def over(self) -> bool:
+        if self._over:
+            return True
+        reading, now = self._sink.read(), time.monotonic()
+        arrived = reading.datagrams - self._before.datagrams
+        if arrived != self.arrived:
+            self.arrived, self._since = arrived, now
+        self.damaged = max(0, reading.checksum_errors - self._before.checksum_errors)
+        self._over = arrived >= self._sent or now - self._since >= _QUIET_S or now > self._deadline
+        return self._over
