@@ -968,6 +968,21 @@ def _virtual_cpus(view: RunView) -> t.Iterator[str]:
 
 
 @rule(
+    "emulated_cpus", RUN, WARNING,
+    remedy="Give the virtual machines KVM, or measure on real machines",
+    cannot="any rate, and how dear one kind of work is beside another: the CPUs are computed in software",
+)  # fmt: skip
+def _emulated_cpus(view: RunView) -> t.Iterator[str]:
+    """Hosts whose CPUs an emulator computes instruction by instruction (QEMU without KVM). What that costs is not what a
+    processor needs: encryption, for one, has no instructions of its own there. Only ratios of like with like mean
+    something, and mostly the explanations: which CPU was full, by what, and how traffic was spread."""
+    for testbed, hosts in view.testbeds.items():
+        found = [host for host in hosts if observed.emulated(view.fingerprint(host))]
+        if found:
+            yield f"testbed {testbed}: {', '.join(found)} by QEMU without KVM"
+
+
+@rule(
     "shared_cpus", RUN, WARNING,
     remedy="For absolute figures put each part on a machine of its own",
     cannot="absolute rates of a DUT alone: generator and DUT competed for the same CPUs",

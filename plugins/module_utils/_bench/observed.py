@@ -257,6 +257,12 @@ def hypervisor(fingerprint: t.Mapping[str, t.Any]) -> str | None:
     return str(name) if name and str(name).lower() not in ("none", "no", "false") else None
 
 
+def emulated(fingerprint: t.Mapping[str, t.Any]) -> bool:
+    """Whether the host's CPUs are computed by QEMU: with KVM its name would be kvm, and the processor's model its own."""
+    model = str(_mapping(fingerprint.get("cpu")).get("model") or "")
+    return hypervisor(fingerprint) == "qemu" or "QEMU TCG" in model
+
+
 def machines(fingerprints: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[list[str]]:
     """Hosts in groups, each of which runs on one kernel; hosts of which nothing is known are left out.
 

@@ -616,6 +616,16 @@ def test_virtual_and_shared_cpus_and_veth():
     }
 
 
+def test_gateways_that_are_emulated_and_one_that_has_kvm():
+    # as host_fingerprint tells of the lab's virtual machines
+    by_name = {**REAL["client"], "hypervisor": "qemu", "cpu": {"model": "EPYC", "virtual": True}}
+    by_model = {**REAL["dut"], "hypervisor": None, "cpu": {"model": "QEMU TCG CPU version 2.5+", "virtual": True}}
+    with_kvm = {**REAL["server"], "hypervisor": "kvm", "cpu": {"model": "AMD EPYC", "virtual": True}}
+    found = run_evidence({"client": by_name, "dut": by_model, "server": with_kvm})
+    assert found["emulated_cpus"] == ["testbed lab: client, dut by QEMU without KVM"]
+    assert "emulated_cpus" not in run_evidence({**REAL, "server": with_kvm})
+
+
 def test_two_of_three_share_a_machine():
     found = run_evidence({**REAL, "server": {**REAL["server"], "machine": REAL["client"]["machine"]}})
     assert found == {"shared_cpus": ["testbed lab: client, server run on the same machine"]}
