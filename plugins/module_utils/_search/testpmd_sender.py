@@ -22,6 +22,7 @@ import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common import command
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError, ParseError
+from ansible_collections.fastpath.bench.plugins.module_utils._search import promiscuous
 from ansible_collections.fastpath.bench.plugins.module_utils._search.frames import FCS_BYTES
 from ansible_collections.fastpath.bench.plugins.module_utils._search.sender import Finish, Sent, Settings
 from ansible_collections.fastpath.bench.plugins.module_utils._traffic.flow_run import WayOut, way_out
@@ -135,6 +136,7 @@ class TestpmdSender:
         self.frame_bytes = settings.frames.parts[0].frame_bytes
         self._process: subprocess.Popen[bytes] | None = None
         self._bucket: TokenBucket | None = None
+        self._put_back: t.Callable[[], None] | None = None
         self._version: str | None = None
 
     # ------------------------------------------------------------------ the program
@@ -146,6 +148,8 @@ class TestpmdSender:
         if self._bucket is None:
             self._bucket = TokenBucket(way.device)
             self._bucket.check()
+        if self._put_back is None:
+            self._put_back = promiscuous.keep(way.device)
         self._process = command.start(self.command(way), with_stdin=True)
         try:
             said = self._until_prompt(_START_S)
@@ -269,5 +273,7 @@ class TestpmdSender:
 
     def close(self) -> None:
         self._end()
+        if self._put_back is not None:
+            self._put_back()
         if self._bucket is not None:
             self._bucket.release()
