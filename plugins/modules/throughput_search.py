@@ -26,8 +26,9 @@ requirements:
   - The Python package C(MLRsearch) (1.2.0 or newer) on the host, unless O(algorithm=binary). The role
     P(fastpath.bench.throughput_search#role) brings it.
   - iperf2 with C(--no-udp-fin), such as 2.1.8, for O(generator=iperf2).
-  - root for O(generator=flow) and O(generator=testpmd).
+  - root for O(generator=flow), O(generator=testpmd) and O(generator=trex).
   - C(dpdk-testpmd) and C(tc) for O(generator=testpmd).
+  - TRex, 3.08 was tried, in O(trex_dir) for O(generator=trex). Its client runs on the host's Python.
 options:
   generator:
     description:
@@ -38,9 +39,13 @@ options:
       - V(testpmd) is C(dpdk-testpmd) of DPDK in its mode C(txonly), on the kernel's interface by the driver
         C(af_packet), without hugepages. It sends IPv4 frames of one size. As it has no rate of its own, the module has
         the kernel's token bucket on the interface while it searches.
+      - V(trex) is TRex in its stateless mode, where the user has it (O(trex_dir)), on the kernel's interface by the
+        driver C(af_packet), in its mode for small machines, without hugepages. It is started once for the search and
+        ends with it. It sends IPv4 frames of 64 to 1518 bytes or a mix of them, from this host only. Its server
+        takes orders on two TCP ports of this host's addresses while it runs.
       - V(simulated) is a device that does not exist, for trying out goals. See O(simulated).
     type: str
-    choices: [iperf2, flow, testpmd, simulated]
+    choices: [iperf2, flow, testpmd, trex, simulated]
     default: iperf2
   direction:
     description:
@@ -78,7 +83,7 @@ options:
     type: dict
   parallel:
     description:
-      - Streams for each frame size. Each is a process, or with V(testpmd) a queue.
+      - Streams for each frame size. Each is a process, with V(testpmd) a queue, with V(trex) a stream of its one core.
     type: int
     default: 1
   flows:
@@ -86,6 +91,11 @@ options:
       - Source ports of each stream with O(generator=flow). The others send from one port for each stream.
     type: int
     default: 1
+  trex_dir:
+    description:
+      - The folder of TRex on this host, that of its C(t-rex-64), for O(generator=trex).
+    type: path
+    default: /opt/trex
   algorithm:
     description:
       - V(mlrsearch), V(rfc2544) or V(binary).
@@ -300,6 +310,7 @@ def argument_spec() -> dict[str, t.Any]:
         "recipe": {"type": "dict"},
         "parallel": {"type": "int", "default": 1},
         "flows": {"type": "int", "default": 1},
+        "trex_dir": {"type": "path", "default": "/opt/trex"},
         "algorithm": {"type": "str", "choices": ["mlrsearch", "rfc2544", "binary"], "default": "mlrsearch"},
         "goals": {"type": "list", "elements": "dict", "options": goal},
         "trial_s": {"type": "float", "default": 60.0},

@@ -150,8 +150,16 @@ def _maker(params: t.Mapping[str, t.Any]) -> t.Callable[[contextlib.ExitStack], 
         parallel=params["parallel"],
         flows=params["flows"],
         bind_address=params["bind"],
+        trex_dir=params["trex_dir"],
     )
     directions = DIRECTIONS[params["direction"]]
+    if REVERSE in directions and params["generator"] == "trex":
+        raise BenchError(
+            f"trex sends from this host only, and {params['direction']} was asked for",
+            where="option direction",
+            remedy="Use forward, or the generator flow",
+            code="bad_option",
+        )
     if REVERSE in directions and params["source_port"] is None:
         raise BenchError(
             "nobody sends back",

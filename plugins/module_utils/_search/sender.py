@@ -32,6 +32,8 @@ class Settings:
     #: Source ports of each stream, for senders that make their own frames.
     flows: int = 1
     bind_address: str | None = None
+    #: The folder of the user's TRex, for the sender that is one.
+    trex_dir: str = "/opt/trex"
 
     def __post_init__(self) -> None:
         for name, value, most in (

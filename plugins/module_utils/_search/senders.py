@@ -14,11 +14,13 @@ from ansible_collections.fastpath.bench.plugins.module_utils._search.frames impo
 from ansible_collections.fastpath.bench.plugins.module_utils._search.iperf_sender import IperfSender
 from ansible_collections.fastpath.bench.plugins.module_utils._search.sender import Sender, Settings
 from ansible_collections.fastpath.bench.plugins.module_utils._search.testpmd_sender import TestpmdSender
+from ansible_collections.fastpath.bench.plugins.module_utils._search.trex_sender import TrexSender
 
 _MAKERS: dict[str, t.Callable[[Settings], Sender]] = {
     "iperf2": IperfSender,
     "flow": FlowSender,
     "testpmd": TestpmdSender,
+    "trex": TrexSender,
 }
 NAMES = tuple(_MAKERS)
 
