@@ -31,6 +31,18 @@ pytestmark = [
     ),
 ]
 
+#: The TRex of whoever runs the tests.
+TREX_DIR = os.environ.get("TREX_DIR", "/opt/trex")
+needs_trex = pytest.mark.skipif(
+    not pathlib.Path(TREX_DIR, "_t-rex-64").exists(), reason=f"no TRex in {TREX_DIR} (variable TREX_DIR)"
+)
+#: What a generator must leave as it was.
+STATE = (
+    "tc qdisc show dev eth1; ip -br link show dev eth1; cat /sys/class/net/eth1/flags;"
+    " ls -d /tmp/fastpath-trex-* /var/run/dpdk/fastpath-* 2>/dev/null;"
+    " ps -e -o comm | grep -e t-rex -e testpmd; true"
+)
+
 
 class Lab:
     def __init__(self, folder: pathlib.Path, name: str = "ndr") -> None:
@@ -98,13 +110,21 @@ def test_a_router_that_forwards_none_of_it_is_a_misconfiguration(lab: Lab) -> No
     assert len(found["search_result"]["trials"]) == 2
 
 
-@pytest.mark.parametrize(("generator", "direction"), [("flow", "forward"), ("testpmd", "forward"), ("flow", "both")])
+@pytest.mark.parametrize(
+    ("generator", "direction"),
+    [
+        ("flow", "forward"),
+        ("testpmd", "forward"),
+        pytest.param("trex", "forward", marks=needs_trex),
+        ("flow", "both"),
+    ],
+)
 def test_other_generators_find_the_same(lab: Lab, generator: str, direction: str) -> None:
     """The bucket limits the way there; with both ways loaded, its loss is half of what both lose."""
-    qdiscs = lab.shell("client", "tc qdisc show dev eth1")
+    before = lab.shell("client", STATE)
     found = lab.search(
         generator=generator, direction=direction, frame="64", max_load_pps=3 * RATE_PPS, validation_s=3,
-        goals=[{"name": "NDR", "duration_sum_s": 1}], trial_retries=10,
+        trex_dir=TREX_DIR, goals=[{"name": "NDR", "duration_sum_s": 1}], trial_retries=10,
     )  # fmt: skip
     result = found["search_result"]
     assert result["status"] == "ok", found["msg"]
@@ -119,8 +139,8 @@ def test_other_generators_find_the_same(lab: Lab, generator: str, direction: str
         assert [count["direction"] for count in trial["directions"]] == (
             ["forward", "reverse"] if direction == "both" else ["forward"]
         )
-    # the token bucket that holds testpmd to its rate is gone
-    assert lab.shell("client", "tc qdisc show dev eth1") == qdiscs
+    # the token bucket that holds testpmd to its rate is gone, and so is the server of TRex with what it set
+    assert lab.shell("client", STATE) == before
 
 
 def test_a_generator_that_is_the_limit_says_at_least(lab: Lab) -> None:
