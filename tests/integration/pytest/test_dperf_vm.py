@@ -59,7 +59,9 @@ CARDS = f"for card in {MANAGEMENT} eth1 eth2; do readlink -e /sys/class/net/$car
 STATE = (
     "cat /sys/kernel/mm/hugepages/*/nr_hugepages; grep hugetlbfs /proc/mounts;"
     " for card in /sys/bus/pci/devices/*; do echo $card $(readlink $card/driver) $(cat $card/driver_override); done;"
-    " ls /var/lib/fastpath-bench"
+    # an empty journal stays
+    " find /var/lib/fastpath-bench -type f ! -path '*/journal/*' 2>/dev/null;"
+    " grep '\"kind\"' /var/lib/fastpath-bench/journal/journal.json 2>/dev/null"
 )
 
 
