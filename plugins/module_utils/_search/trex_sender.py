@@ -50,6 +50,8 @@ class TrexSender:
                     code="tool_absent",
                 )
         self.settings = settings
+        # asked for here: a search without a way to the receiver does not begin
+        self._way = way_out(settings.server)
         self.ahead_packets = AHEAD_PACKETS * len(settings.streams)
         self._driver: trex_driver.Driver | None = None
         self._frames: list[str] = []
@@ -57,7 +59,7 @@ class TrexSender:
     def prepare(self) -> None:
         if self._driver is not None:
             return
-        settings, way = self.settings, way_out(self.settings.server)
+        settings, way = self.settings, self._way
         source = settings.bind_address or way.source
         target = (settings.server, settings.port)
         self._frames = [

@@ -77,9 +77,8 @@ def test_no_way_out_is_told_before_anything_starts(monkeypatch: pytest.MonkeyPat
         raise BenchError("no interface leads there", code="no_route")
 
     monkeypatch.setattr(trex_sender, "way_out", way_out)
-    monkeypatch.setattr(trex_driver, "Driver", None)
     with pytest.raises(BenchError, match="no interface"):
-        trex_sender.TrexSender(settings(trex_dir=trex(tmp_path))).prepare()
+        trex_sender.TrexSender(settings(trex_dir=trex(tmp_path)))
 
 
 def test_its_file() -> None:
