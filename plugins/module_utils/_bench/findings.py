@@ -973,8 +973,8 @@ def _virtual_cpus(view: RunView) -> t.Iterator[str]:
     cannot="any rate, and how dear one kind of work is beside another: the CPUs are computed in software",
 )  # fmt: skip
 def _emulated_cpus(view: RunView) -> t.Iterator[str]:
-    """Hosts whose CPUs an emulator computes instruction by instruction (QEMU without KVM). What that costs is not what a
-    processor needs: encryption, for one, has no instructions of its own there. Only ratios of like with like mean
+    """Hosts whose CPUs an emulator computes instruction by instruction (QEMU without KVM). What that costs is not what
+    a processor needs: encryption, for one, has no instructions of its own there. Only ratios of like with like mean
     something, and mostly the explanations: which CPU was full, by what, and how traffic was spread."""
     for testbed, hosts in view.testbeds.items():
         found = [host for host in hosts if observed.emulated(view.fingerprint(host))]

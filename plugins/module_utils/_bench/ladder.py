@@ -67,8 +67,8 @@ class Asked:
     powers: t.Mapping[str, str]
     #: step -> why it is left out
     skip: t.Mapping[str, str]
-    #: interleaved: each repetition takes all steps, so that drift is not taken for what a step brings; spread: each step
-    #: is set up once
+    #: interleaved: each repetition takes all steps, so that drift is not taken for what a step brings; spread: each
+    #: step is set up once
     order: str = "interleaved"
 
 

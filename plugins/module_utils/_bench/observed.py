@@ -258,7 +258,7 @@ def hypervisor(fingerprint: t.Mapping[str, t.Any]) -> str | None:
 
 
 def emulated(fingerprint: t.Mapping[str, t.Any]) -> bool:
-    """Whether the host's CPUs are computed by QEMU: with KVM its name would be kvm, and the processor's model its own."""
+    """Whether QEMU computes the host's CPUs: with KVM its name would be kvm, and the processor's model its own."""
     model = str(_mapping(fingerprint.get("cpu")).get("model") or "")
     return hypervisor(fingerprint) == "qemu" or "QEMU TCG" in model
 
