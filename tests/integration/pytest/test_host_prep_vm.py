@@ -73,7 +73,10 @@ GRUB_TERMINAL=console
 """
 ARGS = ["hugepagesz=1G", "hugepages=1", "fastpath.test=1"]
 STATE = (
-    "cat /sys/kernel/mm/hugepages/*/nr_hugepages; ls /etc/default/grub.d 2>/dev/null; ls /var/lib/fastpath-bench;"
+    "cat /sys/kernel/mm/hugepages/*/nr_hugepages; ls /etc/default/grub.d 2>/dev/null;"
+    # an empty journal stays
+    " find /var/lib/fastpath-bench -type f ! -path '*/journal/*' 2>/dev/null;"
+    " grep '\"kind\"' /var/lib/fastpath-bench/journal/journal.json 2>/dev/null;"
     " sed -e '/^### BEGIN/d' /boot/grub/grub.cfg | sha256sum"
 )
 
