@@ -144,7 +144,8 @@ def test_other_generators_find_the_same(lab: Lab, generator: str, direction: str
 
 
 def test_a_generator_that_is_the_limit_says_at_least(lab: Lab) -> None:
-    found = lab.search(generator="flow", frame="64", max_load_pps=5_000, validation_s=0)
+    # so low that what a sender has to make up for after half a second without a CPU still fits into the router's queue
+    found = lab.search(generator="flow", frame="64", max_load_pps=1_000, validation_s=0, trial_retries=10)
     ndr = found["search_result"]["goals"][0]
     assert (ndr["at_least"], ndr["limited_by"]) == (True, "max_load")
     assert "at least" in ndr["text"]
