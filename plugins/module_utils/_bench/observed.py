@@ -143,6 +143,8 @@ class IpsecUse:
     hash_policy: int | None
     #: Algorithm to its driver, of those that the processor is known not to help with.
     plain: t.Mapping[str, str]
+    #: VPP encrypts: the kernel's counters say nothing of it.
+    by_vpp: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,6 +178,8 @@ class HostUse:
         """What its tunnels carried, in and out; None when that is not known."""
         if self.vpp is not None and self.vpp.ipsec_bytes is not None:
             return self.vpp.ipsec_bytes
+        if self.ipsec is not None and self.ipsec.by_vpp:
+            return None
         if self.esp_bytes is not None:
             return self.esp_bytes
         counts = [count for one in self.tunnel_interfaces for count in (one.rx_bytes, one.tx_bytes)]
@@ -245,6 +249,8 @@ def _ipsec(about: t.Mapping[str, t.Any]) -> IpsecUse:
         outer_pairs=_count(about, "outer_pairs") or 0,
         hash_policy=_count(about, "hash_policy"),
         plain={str(row.get("name")): str(row.get("driver")) for row in rows if row.get("accelerated") is False},
+        # only a gateway of VPP tells which engines compute
+        by_vpp="engines" in about,
     )
 
 

@@ -495,6 +495,16 @@ def test_the_kernels_associations_prove_it_where_policies_have_no_interface(carr
     assert ("ipsec_not_carried" in codes(made)) == clear
 
 
+@pytest.mark.parametrize("vpp", [None, {"reason": "VPP was away: it does not answer", "ipsec": None}])
+def test_the_kernels_zero_is_no_word_on_a_gateway_that_is_vpp(vpp):
+    made = with_gateways(trial(), tunnels={})
+    for host in made["dut"].values():
+        host["ipsec"] = {"mode": "route", "tunnels": 1, "interfaces": [], "outer_pairs": 1, "engines": ["native"]}
+        host["vpp"] = vpp
+        host["esp"] = {"packets": 0, "bytes": 0, "counted_s": host["window"]["counted_s"], "sas": []}
+    assert "ipsec_not_carried" not in codes(made)
+
+
 def test_tunnels_that_are_not_counted_prove_nothing_either_way():
     made = with_gateways(trial(), tunnels={"ipsec1": (10, 1000)})
     for host in made["dut"].values():
