@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import struct
@@ -15,6 +16,7 @@ _ERROR, _DONE = 2, 3
 _HEADER = struct.Struct("=IHHII")
 #: A message of a dump is at most 32 KiB.
 _AT_ONCE = 1 << 18
+_NUMBER_BYTES = 4
 
 
 def ask(family: int, kind: int, flags: int, body: bytes, *, timeout_s: float) -> t.Iterator[bytes]:
@@ -33,12 +35,13 @@ def ask(family: int, kind: int, flags: int, body: bytes, *, timeout_s: float) ->
             while place + _HEADER.size <= len(data):
                 length, what, _flags, _sequence, _port = _HEADER.unpack_from(data, place)
                 message = data[place + _HEADER.size : place + length]
-                if what == _ERROR:
-                    number = -struct.unpack_from("=i", message)[0]
-                    if number:
+                if length < _HEADER.size:
+                    raise OSError(errno.EBADMSG, os.strerror(errno.EBADMSG))
+                if what in (_ERROR, _DONE):
+                    # a dump that broke off half way ends with its error, too
+                    number = -struct.unpack_from("=i", message)[0] if len(message) >= _NUMBER_BYTES else 0
+                    if number > 0:
                         raise OSError(number, os.strerror(number))
-                    return
-                if what == _DONE:
                     return
                 yield message
                 place += (length + 3) & ~3
