@@ -225,7 +225,7 @@ windows:
       description:
         - What the security associations of the kernel's ESP carried, C(packets) and C(bytes), in and out added up, in
           C(counted_s), and in C(sas) for each with C(source), C(target) and C(spi). The bytes are those of the packets
-          without ESP. Null when the kernel does not tell.
+          without ESP. Null when the kernel does not tell, or has so many that it was not asked often enough.
         - Where keys are renewed in the window the sums are a lower bound.
       type: dict
     routes_changed:

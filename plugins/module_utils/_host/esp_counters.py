@@ -57,9 +57,11 @@ class Sampler:
         self._least_s = interval_s
         self._due = 0.0
         self._refused = False
+        self._before: dict[str, list[int]] = {}
 
-    def sample(self, *, last: bool = False) -> dict[str, list[int]] | None:
-        """By ``source>target/spi`` packets and bytes; None when it is not time yet, or the kernel does not tell."""
+    def sample(self, *, last: bool = False) -> dict[str, list[int] | None] | None:
+        """By ``source>target/spi`` packets and bytes of those that carried something since the last reading, and null
+        for those that are gone; None when it is not time yet, or the kernel does not tell."""
         now = time.monotonic()
         if self._refused or (now < self._due and not last):
             return None
@@ -70,38 +72,41 @@ class Sampler:
             self._refused = True
             return None
         self._due = now + max(self._least_s, (time.monotonic() - now) / _SHARE)
-        return {f"{one.source}>{one.target}/{one.spi:#x}": [one.packets, one.bytes] for one in counts if one}
+        read = {f"{one.source}>{one.target}/{one.spi:#x}": [one.packets, one.bytes] for one in counts if one}
+        changed: dict[str, list[int] | None] = {}
+        changed.update((name, count) for name, count in read.items() if self._before.get(name) != count)
+        changed.update(dict.fromkeys(self._before.keys() - read.keys()))
+        self._before = read
+        return changed
 
 
-def cut(series: t.Iterable[tuple[float, dict[str, list[int]]]], start: float, end: float) -> dict[str, t.Any] | None:
-    """What was carried between the last reading before the window's end and the one before its start.
+def cut(series: t.Sequence[tuple[float, dict[str, list[int] | None]]], low: int, high: int) -> dict[str, t.Any]:
+    """What was carried between two readings of a recording, by their numbers.
 
     New keys count from 0. What an association carried between its last reading and its end is not known, so that the
     sums are a lower bound where keys were renewed.
 
+    :param series: the times of the readings, and what each of them found changed.
     :returns: ``packets`` and ``bytes`` of all, ``counted_s``, and in ``sas`` those of each, empty where there were
-        none; None without two readings.
+        none.
     """
-    before: dict[str, list[int]] | None = None
-    first = last = 0.0
+    before: dict[str, list[int]] = {}
     grown: dict[str, list[int]] = {}
-    for at, counts in series:
-        if at > end:
-            break
-        if before is not None and at > start:
-            for name, now in counts.items():
-                was = before.get(name, [0, 0])
-                if now[0] < was[0]:
-                    was = [0, 0]  # another association of the same number
-                sums = grown.setdefault(name, [0, 0])
-                sums[0] += now[0] - was[0]
-                sums[1] += now[1] - was[1]
-            last = at
-        elif at <= start or before is None:
-            first = at
-        before = counts
-    if last <= first:
-        return None
+    for number, (_at, changed) in enumerate(series[: high + 1]):
+        for name, now in changed.items():
+            was = before.pop(name, [0, 0])
+            if now is None:
+                continue
+            before[name] = now
+            if number <= low:
+                continue
+            if now[0] < was[0]:
+                was = [0, 0]  # another association of the same number
+            sums = grown.setdefault(name, [0, 0])
+            sums[0] += now[0] - was[0]
+            sums[1] += now[1] - was[1]
+    for name in before:
+        grown.setdefault(name, [0, 0])
     sas = [
         {"source": name.partition(">")[0], "target": name.partition(">")[2].partition("/")[0],
          "spi": name.partition("/")[2], "packets": packets, "bytes": size}
@@ -110,6 +115,6 @@ def cut(series: t.Iterable[tuple[float, dict[str, list[int]]]], start: float, en
     return {
         "packets": sum(packets for packets, _size in grown.values()),
         "bytes": sum(size for _packets, size in grown.values()),
-        "counted_s": round(last - first, 6),
+        "counted_s": round(series[high][0] - series[low][0], 6),
         "sas": sas,
     }

@@ -302,11 +302,13 @@ class Recording:
         return reports
 
     def _add_esp(self, reports: dict[str, dict[str, t.Any]], places: dict[str, _Place | str]) -> None:
-        """What the kernel's ESP carried; null where the kernel does not tell."""
+        """What the kernel's ESP carried; null where the kernel does not tell, or was not asked often enough."""
         series = [(record["m"], record["esp"]) for record in self._records() if "esp" in record]
+        times = [at for at, _changed in series]
         for name, report in reports.items():
             place = places[name]
-            report["esp"] = esp_counters.cut(series, place.start, place.end) if isinstance(place, _Place) else None
+            found = _within(times, place.start, place.end) if isinstance(place, _Place) else None
+            report["esp"] = esp_counters.cut(series, *found) if found is not None else None
 
     def _add_routes(self, reports: dict[str, dict[str, t.Any]], places: dict[str, _Place | str]) -> None:
         """Routes that changed in the window; null where the kernel could not be listened to."""
