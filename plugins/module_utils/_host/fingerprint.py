@@ -223,6 +223,8 @@ def parse_version(text: str) -> str | None:
     return match[1] if match else None
 
 
+#: What the kernel may tell the time by; only KVM gives its guests a clock of its own.
+_CLOCKS = "sys/devices/system/clocksource/clocksource0/available_clocksource"
 #: Makers as the firmware's table names them, in the words of systemd-detect-virt.
 _MAKERS = (
     ("KVM", "kvm"),
@@ -478,6 +480,9 @@ class Collector:
         vendor = self.host.text("sys/class/dmi/id/sys_vendor") or ""
         product = self.host.text("sys/class/dmi/id/product_name") or ""
         name = self.host.text("sys/hypervisor/type") or hypervisor_by_firmware(vendor, product)
+        # QEMU's firmware names itself with KVM too
+        if name == "qemu" and "kvm-clock" in (self.host.text(_CLOCKS) or "").split():
+            name = "kvm"
         if name is None and cpu["virtual"]:
             name = "unknown"
         if name is None and cpu["virtual"] is None and not vendor:

@@ -330,6 +330,13 @@ def test_hypervisor_without_any_tool(root):
     assert collect(root, missing)["hypervisor"] == "vmware"
 
 
+@pytest.mark.parametrize(("clocks", "expected"), [("tsc kvm-clock acpi_pm\n", "kvm"), ("tsc hpet acpi_pm\n", "qemu")])
+def test_qemu_by_its_firmware_is_an_emulator_only_without_kvm(root, clocks, expected):
+    put(root, {"sys/class/dmi/id/sys_vendor": "QEMU\n", "sys/class/dmi/id/product_name": "Standard PC (i440FX)\n",
+               "sys/devices/system/clocksource/clocksource0/available_clocksource": clocks})  # fmt: skip
+    assert collect(root, {"vm": (127, "not installed")})["hypervisor"] == expected
+
+
 def test_cpuinfo_of_arm():
     cpu = fingerprint.parse_cpuinfo(CPUINFO_ARM)
     assert cpu["flags"] == ["aes", "pmull", "sha1", "sha2", "sve"]
