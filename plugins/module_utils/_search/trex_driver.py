@@ -47,6 +47,7 @@ _GRACE_S, _GRACE = 0.005, 0.002
 #: Packets each second of which no interface of a kernel sends as many.
 TOO_MANY_PPS = 20e6
 _LINE_LIMIT = 1 << 22
+_DPDK_RUN = "/var/run/dpdk"
 _CHATTER = re.compile(r"Starting|Trying to bind|Using configuration|port limit|zmq publisher|WARNING", re.IGNORECASE)
 
 
@@ -128,11 +129,10 @@ class Server:
 
     def _begin(self) -> None:
         self._open.callback(promiscuous.keep(self.place.way.device))
-        folder = self._open.enter_context(tempfile.TemporaryDirectory(prefix="fastpath-trex-"))
+        folder = self._open.enter_context(tempfile.TemporaryDirectory(prefix=_scratch(os.getpid())))
         config, log = pathlib.Path(folder, "trex.yaml"), pathlib.Path(folder, "log")
-        prefix = f"fastpath-{os.getpid()}"
-        config.write_text(configuration(self.place, self.ports, prefix), encoding="utf-8")
-        self._open.callback(shutil.rmtree, f"/var/run/dpdk/{prefix}", ignore_errors=True)
+        config.write_text(configuration(self.place, self.ports, _prefix(os.getpid())), encoding="utf-8")
+        self._open.callback(_forget_run, os.getpid())
         process = command.start(
             server_command(self.place, str(config), str(log)), env={"LD_LIBRARY_PATH": self.place.folder}
         )
@@ -145,6 +145,20 @@ class Server:
                 said = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
                 raise BenchError(f"TRex {why}: {complaint(said)}", where=self.place.folder, code="tool_error")
             time.sleep(_POLL_S)
+
+
+def _scratch(pid: int) -> str:
+    """How the folder of a server begins that this process started."""
+    return f"fastpath-trex-{pid}-"
+
+
+def _prefix(pid: int) -> str:
+    return f"fastpath-{pid}"
+
+
+def _forget_run(pid: int) -> None:
+    """DPDK leaves its files."""
+    shutil.rmtree(pathlib.Path(_DPDK_RUN, _prefix(pid)), ignore_errors=True)
 
 
 def _listens(port: int) -> bool:
@@ -304,6 +318,8 @@ class Driver:
     """The process, as its caller sees it."""
 
     def __init__(self, place: Place) -> None:
+        # the process puts it back itself, unless it is killed
+        self._put_back = promiscuous.keep(place.way.device)
         self._socket, theirs = socket.socketpair()
         self._pid = os.fork()
         self._waiting = b""
@@ -363,3 +379,7 @@ class Driver:
                 limit += _END_S
             self._ended = os.waitpid(self._pid, os.WNOHANG)[0] != 0
             time.sleep(0 if self._ended else _LOOK_S)
+        for folder in pathlib.Path(tempfile.gettempdir()).glob(_scratch(self._pid) + "*"):
+            shutil.rmtree(folder, ignore_errors=True)
+        _forget_run(self._pid)
+        self._put_back()

@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
+import signal
+import tempfile
 import time
 import types
 import typing as t
@@ -276,6 +279,37 @@ def test_the_server_ends_when_the_caller_is_gone_in_a_trial(driver: trex_driver.
     while not Standing.mark.exists():
         assert time.monotonic() - began < 30
         time.sleep(0.005)
+
+
+class Left(Standing):
+    """One that is at work, with what it needs."""
+
+    def __enter__(self) -> Left:
+        pathlib.Path(tempfile.mkdtemp(prefix=f"fastpath-trex-{os.getpid()}-"), "log").touch()
+        pathlib.Path(trex_driver._DPDK_RUN, f"fastpath-{os.getpid()}").mkdir()
+        return self
+
+
+def test_what_a_killed_process_left_is_put_back_by_its_caller(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    commanding = commander(Client([0, 7]))
+    flags: list[str] = []
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(trex_driver, "_DPDK_RUN", str(tmp_path))
+    monkeypatch.setattr(trex_driver, "Server", Left)
+    monkeypatch.setattr(trex_driver, "load_client", lambda _folder: None)
+    monkeypatch.setattr(trex_driver, "Commander", lambda _api, _ports: commanding)
+    monkeypatch.setattr(trex_driver.promiscuous, "keep", lambda device: lambda: flags.append(device))
+    made = trex_driver.Driver(trex_driver.Place("/opt/trex", WAY))
+    assert len(list(tmp_path.iterdir())) == 2
+    os.kill(made._pid, signal.SIGKILL)
+    with pytest.raises(BenchError, match="ended without a word"):
+        made.answer(10)
+    made.close()
+    assert list(tmp_path.iterdir()) == []
+    assert flags == ["eth1"]
+    made.close()
 
 
 def test_why_it_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
