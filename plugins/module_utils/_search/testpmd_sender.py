@@ -16,6 +16,7 @@ import json
 import os
 import re
 import select
+import socket
 import subprocess
 import time
 import typing as t
@@ -136,6 +137,7 @@ class TestpmdSender:
         self.frame_bytes = settings.frames.parts[0].frame_bytes
         self._process: subprocess.Popen[bytes] | None = None
         self._bucket: TokenBucket | None = None
+        self._claim: socket.socket | None = None
         self._put_back: t.Callable[[], None] | None = None
         self._version: str | None = None
 
@@ -145,6 +147,8 @@ class TestpmdSender:
         if self._process is not None and self._process.poll() is None:
             return
         way = way_out(self.settings.server)
+        if self._claim is None:
+            self._claim = promiscuous.claim(way.device)
         if self._bucket is None:
             self._bucket = TokenBucket(way.device)
             self._bucket.check()
@@ -277,3 +281,6 @@ class TestpmdSender:
             self._put_back()
         if self._bucket is not None:
             self._bucket.release()
+        if self._claim is not None:
+            self._claim.close()
+            self._claim = None

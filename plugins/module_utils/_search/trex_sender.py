@@ -12,7 +12,7 @@ import pathlib
 import typing as t
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
-from ansible_collections.fastpath.bench.plugins.module_utils._search import trex_driver
+from ansible_collections.fastpath.bench.plugins.module_utils._search import promiscuous, trex_driver
 from ansible_collections.fastpath.bench.plugins.module_utils._search.sender import (
     AHEAD_PACKETS,
     EXTRA_S,
@@ -52,6 +52,7 @@ class TrexSender:
         self.settings = settings
         # asked for here: a search without a way to the receiver does not begin
         self._way = way_out(settings.server)
+        self._claim = promiscuous.claim(self._way.device)
         self.ahead_packets = AHEAD_PACKETS * len(settings.streams)
         self._driver: trex_driver.Driver | None = None
         self._frames: list[str] = []
@@ -98,7 +99,7 @@ class TrexSender:
             yield finish
         finally:
             if not finished:  # its answer would be taken for that of the next trial
-                self.close()
+                self._end()
 
     def least_pps(self, duration_s: float) -> float:
         return 0.0
@@ -111,6 +112,10 @@ class TrexSender:
         }
 
     def close(self) -> None:
+        self._end()
+        self._claim.close()
+
+    def _end(self) -> None:
         if self._driver is not None:
             driver, self._driver = self._driver, None
             driver.close()

@@ -5,9 +5,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import pytest
 
 from ansible_collections.fastpath.bench.plugins.module_utils._common import command
+from ansible_collections.fastpath.bench.plugins.module_utils._common.errors import BenchError
 from ansible_collections.fastpath.bench.plugins.module_utils._search import promiscuous
 
 
@@ -32,3 +36,24 @@ def test_it_is_put_back(
 
 def test_an_interface_that_is_not_there() -> None:
     promiscuous.keep("fastpath-none")()
+
+
+def test_one_search_at_a_time_has_an_interface(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = f"none{os.getpid()}"
+    monkeypatch.setattr(promiscuous, "_CLAIM_S", 0.0)
+    first = promiscuous.claim(device)
+    with promiscuous.claim(f"{device}b"), pytest.raises(BenchError, match="another search sends") as caught:
+        promiscuous.claim(device)
+    assert caught.value.code == "interface_in_use"
+    # a process that was forked has it too, until it has put things back
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+    try:
+        first.close()
+        with pytest.raises(BenchError):
+            promiscuous.claim(device)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    promiscuous.claim(device).close()

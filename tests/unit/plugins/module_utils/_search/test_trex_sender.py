@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import tempfile
 import time
 import types
@@ -196,6 +197,7 @@ class Answering:
 def sender(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, as_root: None) -> trex_sender.TrexSender:
     monkeypatch.setattr(trex_sender, "way_out", lambda _server: WAY)
     monkeypatch.setattr(trex_driver, "Driver", Answering)
+    monkeypatch.setattr(trex_sender.promiscuous, "claim", lambda _device: socket.socket(socket.AF_UNIX))
     return trex_sender.TrexSender(settings("imix", trex_dir=trex(tmp_path)))
 
 
