@@ -276,11 +276,13 @@ class TestpmdSender:
             command.finish(process, limit_s=2.0)
 
     def close(self) -> None:
-        self._end()
-        if self._put_back is not None:
-            self._put_back()
-        if self._bucket is not None:
-            self._bucket.release()
-        if self._claim is not None:
-            self._claim.close()
-            self._claim = None
+        """Each is put back, also when another one could not be."""
+        with contextlib.ExitStack() as stack:
+            if self._claim is not None:
+                stack.callback(self._claim.close)
+                self._claim = None
+            if self._bucket is not None:
+                stack.callback(self._bucket.release)
+            if self._put_back is not None:
+                stack.callback(self._put_back)
+            self._end()

@@ -89,3 +89,18 @@ def test_a_queue_discipline_that_somebody_set(shown: str, code: str | None, monk
     bucket.release()
     # one that another search left behind is taken away, and the kernel's own stays
     assert (["tc", "qdisc", "del", "dev", "eth1", "root"] in calls) == ("fb9e" in shown)
+
+
+def test_the_bucket_is_taken_away_also_when_the_rest_fails(
+    made: testpmd_sender.TestpmdSender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise BenchError("ip is not installed", code="tool_absent")
+
+    released = []
+    bucket = testpmd_sender.TokenBucket("eth1")
+    monkeypatch.setattr(bucket, "release", lambda: released.append(True))
+    made._bucket, made._put_back = bucket, fail
+    with pytest.raises(BenchError, match="not installed"):
+        made.close()
+    assert released == [True]
