@@ -8,6 +8,7 @@ The variable DPERF_BIN names the program. What it is linked with goes to the mac
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
@@ -21,7 +22,7 @@ import pytest
 
 from ansible_collections.fastpath.bench.plugins.module_utils._lab.topology import MANAGEMENT
 from ansible_collections.fastpath.bench.tests.integration.pytest.test_lab import ENV, PLAYBOOK
-from ansible_collections.fastpath.bench.tests.integration.pytest.test_lab_vm import MachineLab, make_lab
+from ansible_collections.fastpath.bench.tests.integration.pytest.test_lab_vm import LEFT, MachineLab, make_lab
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PROGRAM = os.environ.get("DPERF_BIN", "")
@@ -59,32 +60,31 @@ CARDS = f"for card in {MANAGEMENT} eth1 eth2; do readlink -e /sys/class/net/$car
 STATE = (
     "cat /sys/kernel/mm/hugepages/*/nr_hugepages; grep hugetlbfs /proc/mounts;"
     " for card in /sys/bus/pci/devices/*; do echo $card $(readlink $card/driver) $(cat $card/driver_override); done;"
-    # an empty journal stays
-    " find /var/lib/fastpath-bench -type f ! -path '*/journal/*' 2>/dev/null;"
-    " grep '\"kind\"' /var/lib/fastpath-bench/journal/journal.json 2>/dev/null"
+    f" {LEFT}"
 )
+
+
+@contextlib.contextmanager
+def built(name: str, topology: dict[str, t.Any]) -> t.Iterator[MachineLab]:
+    made = make_lab(name)
+    try:
+        made.call("present", topology)
+        yield made
+    finally:
+        made.call("absent", topology)
+    assert made.leftovers() == []
 
 
 @pytest.fixture(scope="module")
 def lab() -> t.Iterator[MachineLab]:
-    made = make_lab("dp")
-    try:
-        made.call("present", TOPOLOGY)
+    with built("dp", TOPOLOGY) as made:
         yield made
-    finally:
-        made.call("absent", TOPOLOGY)
-    assert made.leftovers() == []
 
 
 @pytest.fixture
 def pair() -> t.Iterator[MachineLab]:
-    made = make_lab("dc")
-    try:
-        made.call("present", PAIR)
+    with built("dc", PAIR) as made:
         yield made
-    finally:
-        made.call("absent", PAIR)
-    assert made.leftovers() == []
 
 
 def addresses(lab: MachineLab, host: str = "dut") -> list[str]:

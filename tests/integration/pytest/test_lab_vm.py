@@ -108,6 +108,13 @@ STATE = (
 )
 
 
+#: What the collection has on a host; an empty journal stays there, and is nothing that is left.
+LEFT = (
+    "find /var/lib/fastpath-bench -type f ! -path '*/journal/*' 2>/dev/null;"
+    " grep '\"kind\"' /var/lib/fastpath-bench/journal/journal.json 2>/dev/null"
+)
+
+
 def make_lab(name: str) -> MachineLab:
     link = COLLECTIONS / "ansible_collections" / "fastpath" / "bench"
     assert link.exists()
